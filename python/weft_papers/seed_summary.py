@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from weft.stats import digits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,22 @@ def means_and_ranges(summaries: Iterable[SeedSummary]) -> tuple[list[float], tup
     below = [max(0.0, summary.mean - min(summary.values)) for summary in found]
     above = [max(0.0, max(summary.values) - summary.mean) for summary in found]
     return [summary.mean for summary in found], (below, above)
+
+
+def plot_with_band(
+    axes: Axes,
+    xs: Sequence[float],
+    summaries: Iterable[SeedSummary],
+    colour: str,
+    *,
+    alpha: float = 0.15,
+    **line: Any,  # noqa: ANN401 - what Matplotlib takes
+) -> None:
+    """Draws the means as a line, and the range of the seeds as a band of that opacity."""
+    found = list(summaries)
+    axes.plot(xs, [summary.mean for summary in found], color=colour, **line)
+    low, high = ([edge(summary.values) for summary in found] for edge in (min, max))
+    axes.fill_between(xs, low, high, color=colour, alpha=alpha, linewidth=0)
 
 
 def over_seeds(rows: pl.DataFrame, statistic: pl.Expr, unit: str = "") -> SeedSummary:

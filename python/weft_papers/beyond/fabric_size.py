@@ -20,7 +20,7 @@ from weft.sweeps.cases import Case
 from weft_papers.figure import Claim, Scale, Table
 from weft_papers.mptcp_dc import large_scale
 from weft_papers.mptcp_dc.large_scale import VLB, fat_tree
-from weft_papers.seed_summary import SeedSummary, over_seeds
+from weft_papers.seed_summary import SeedSummary, over_seeds, plot_with_band
 
 FAILED_PERCENT = (0, 1, 5)
 """Percentages of the cables between aggregation and core switches that are down."""
@@ -74,9 +74,7 @@ def plot(rows: pl.DataFrame) -> Plot:
             left.plot(*zip(*points, strict=True), marker="o", label=label, color=colour)
         for subflows, style in ((VLB, ":"), (MANY, "-")):
             spreads = [_of(rows, hosts, failed, subflows, _slowest()) for hosts in sizes]
-            right.plot(sizes, [summary.mean for summary in spreads], style, marker="o", color=colour)
-            low, high = ([edge(summary.values) for summary in spreads] for edge in (min, max))
-            right.fill_between(sizes, low, high, color=colour, alpha=0.2, linewidth=0)
+            plot_with_band(right, sizes, spreads, colour, alpha=0.2, linestyle=style, marker="o")
     left.set(ylim=(0, 13), ylabel="subflows")
     left.legend(frameon=False, loc="lower right")
     right.set(ylim=(0, None), ylabel="slowest flow (% of a host's link)")

@@ -167,8 +167,7 @@ def _case(load: str, buffer: str, name: str, seed: int, *, quick: bool) -> Case:
             **queues_for(name, buffer, k),
         }
     )
-    labels: dict[str, str | int | float] = {"load": load, "buffer": buffer, "transport": name, "senders": senders}
-    return Case(labels, experiment, seed)
+    return Case({"load": load, "buffer": buffer, "transport": name, "senders": senders}, experiment, seed)
 
 
 def _traffic(load: str, name: str, k: int, senders: int, *, quick: bool) -> dict[str, Any]:

@@ -152,8 +152,7 @@ def _case(load: str, name: str, seed: int, *, quick: bool) -> Case:
             **queues_for(name, "fifo", k),
         }
     )
-    labels: dict[str, str | int | float] = {"load": load, "transport": name, "k": k}
-    return Case(labels, experiment, seed)
+    return Case({"load": load, "transport": name, "k": k}, experiment, seed)
 
 
 def _traffic(load: str, hosts: int) -> dict[str, Any]:

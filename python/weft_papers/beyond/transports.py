@@ -160,8 +160,7 @@ def _case(load: str, name: str, seed: int, *, quick: bool) -> Case:
             **QUEUES[name],
         }
     )
-    labels: dict[str, str | int | float] = {"load": load, "transport": name, "senders": senders}
-    return Case(labels, experiment, seed)
+    return Case({"load": load, "transport": name, "senders": senders}, experiment, seed)
 
 
 def _traffic(load: str, hosts: int, senders: int, *, quick: bool) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from weft.sweeps.cases import Case
 from weft_papers.figure import Claim, Scale, Table
 from weft_papers.mptcp_dc import large_scale
 from weft_papers.mptcp_dc.large_scale import COLOURS, FULL, SMALL, VLB, part
-from weft_papers.seed_summary import SeedSummary, listed, over_seeds
+from weft_papers.seed_summary import SeedSummary, listed, over_seeds, plot_with_band
 
 SUBFLOWS = (VLB, 2, 3, 4, 5, 6, 7, 8)
 MAX_SUBFLOWS = SUBFLOWS[-1]
@@ -30,13 +30,7 @@ measure = large_scale.measure
 
 def cases(scale: Scale) -> list[Case]:
     """Returns runs of every topology and number of subflows."""
-    networks = SMALL if scale.quick else FULL
-    return [
-        large_scale.case(name, network, subflows, seed)
-        for name, network in networks.items()
-        for subflows in SUBFLOWS
-        for seed in range(1, scale.seeds + 1)
-    ]
+    return large_scale.cases(SUBFLOWS, scale)
 
 
 def plot(rows: pl.DataFrame) -> Plot:
@@ -45,15 +39,7 @@ def plot(rows: pl.DataFrame) -> Plot:
     axes = plot.subplots()
     for name in FULL:
         spreads = [_throughput(rows, name, subflows) for subflows in SUBFLOWS]
-        axes.plot(SUBFLOWS, [summary.mean for summary in spreads], marker="o", label=name, color=COLOURS[name])
-        axes.fill_between(
-            SUBFLOWS,
-            [min(summary.values) for summary in spreads],
-            [max(summary.values) for summary in spreads],
-            color=COLOURS[name],
-            alpha=0.2,
-            linewidth=0,
-        )
+        plot_with_band(axes, SUBFLOWS, spreads, COLOURS[name], alpha=0.2, marker="o", label=name)
     axes.set_xticks(SUBFLOWS, ["VLB", *map(str, SUBFLOWS[1:])])
     axes.set(ylim=(0, 103), xlabel="subflows", ylabel="throughput (% of achievable)")
     axes.grid(visible=True, alpha=0.3)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure as Plot
 from weft.sweeps.cases import Case
 from weft_papers.figure import Claim, Scale, Table
 from weft_papers.mptcp_dc import fig01, large_scale
-from weft_papers.mptcp_dc.large_scale import COLOURS, FULL, SMALL, VLB, part
+from weft_papers.mptcp_dc.large_scale import COLOURS, FULL, VLB, part
 from weft_papers.seed_summary import SeedSummary, listed, over_seeds
 
 SUBFLOWS = (VLB, 2, 4, 8)
@@ -19,13 +19,7 @@ measure = large_scale.measure
 
 def cases(scale: Scale) -> list[Case]:
     """Returns runs of every topology with VLB and with 2, 4 and 8 subflows."""
-    networks = SMALL if scale.quick else FULL
-    return [
-        large_scale.case(name, network, subflows, seed)
-        for name, network in networks.items()
-        for subflows in SUBFLOWS
-        for seed in range(1, scale.seeds + 1)
-    ]
+    return large_scale.cases(SUBFLOWS, scale)
 
 
 def plot(rows: pl.DataFrame) -> Plot:

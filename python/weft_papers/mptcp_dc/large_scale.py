@@ -9,7 +9,7 @@ forward, it is all links over the links of all shortest paths: n / (n - 1) of a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,6 +17,7 @@ import polars as pl
 
 from weft import Experiment, Result
 from weft.sweeps.cases import Case
+from weft_papers.figure import Scale
 
 RATE_GBPS = 1
 DELAY = "20us"
@@ -90,6 +91,16 @@ def long_flows(
             "events": list(events),
         }
     )
+
+
+def cases(subflows: Sequence[int], scale: Scale) -> list[Case]:
+    """Returns runs of every topology with each of these numbers of subflows."""
+    return [
+        case(name, network, count, seed)
+        for name, network in (SMALL if scale.quick else FULL).items()
+        for count in subflows
+        for seed in range(1, scale.seeds + 1)
+    ]
 
 
 def case(name: str, network: Network, subflows: int, seed: int) -> Case:

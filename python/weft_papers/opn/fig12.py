@@ -123,8 +123,7 @@ def _case(reading: str, scheme: str, cc: str, n: int, seed: int, *, quick: bool)
             **{name: _tcp(None if name == "tcp" else int(name[3:])) for name, _ in theirs},
         },
     )
-    labels: dict[str, str | int | float] = {"reading": reading, "scheme": scheme, "cc": cc, "multipath": n}
-    return Case(labels, spec, seed)
+    return Case({"reading": reading, "scheme": scheme, "cc": cc, "multipath": n}, spec, seed)
 
 
 def _tcp(path: int | None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure as Plot
 from weft import Experiment, Result, stats
 from weft.sweeps.cases import Case
 from weft_papers.figure import Claim, Scale, Table
-from weft_papers.seed_summary import SeedSummary, over_seeds
+from weft_papers.seed_summary import SeedSummary, over_seeds, plot_with_band
 from weft_papers.warp.settings import (
     COLOURS,
     DCTCP,
@@ -93,11 +93,7 @@ def plot(rows: pl.DataFrame) -> Plot:
     for axes, m in zip(panels, FLOWS, strict=True):
         for name in (colour for colour in COLOURS if colour in MULTIPATH):
             spreads = [over_seeds(here.filter(scheme=name, flows=m, dctcp_flows=n), _RATIO) for n in DCTCP_FLOWS]
-            low, high = ([edge(summary.values) for summary in spreads] for edge in (min, max))
-            axes.plot(
-                DCTCP_FLOWS, [summary.mean for summary in spreads], "o-", color=COLOURS[name], label=label(name), lw=1
-            )
-            axes.fill_between(DCTCP_FLOWS, low, high, color=COLOURS[name], alpha=0.15, linewidth=0)
+            plot_with_band(axes, DCTCP_FLOWS, spreads, COLOURS[name], marker="o", label=label(name), lw=1)
         axes.axhspan(*NEAR, color="#cccccc", alpha=0.5, linewidth=0)
         axes.set_yscale("log", base=2)
         axes.set(xticks=DCTCP_FLOWS, xlabel="DCTCP flows", title=f"{m} multipath flow{'s' if m > 1 else ''}")

@@ -18,7 +18,7 @@ from weft.stats import digits
 from weft.sweeps.cases import Case
 from weft_papers.amp.incast import GAP_US, INTERVAL_S, QUICK_ROUNDS, ROUNDS, SILENCE_S
 from weft_papers.figure import Claim, Scale, Table
-from weft_papers.seed_summary import SeedSummary, over_seeds
+from weft_papers.seed_summary import SeedSummary, over_seeds, plot_with_band
 from weft_papers.warp.settings import (
     COLOURS,
     DCTCP,
@@ -80,8 +80,7 @@ def case(
         transports={name: transport},
         traffic=[rounds_of(name, k, size_kib, gap_us=gap_us, rounds=rounds)],
     )
-    labels: dict[str, str | int | float] = {"gap_us": gap_us, "size_kib": size_kib, "k": k}
-    return Case({**labels, "scheme": name, "joins": joins}, experiment, seed)
+    return Case({"gap_us": gap_us, "size_kib": size_kib, "k": k, "scheme": name, "joins": joins}, experiment, seed)
 
 
 def rounds_of(name: str, k: int, size_kib: int, *, gap_us: int, rounds: int) -> dict[str, Any]:
@@ -131,17 +130,7 @@ def plot(rows: pl.DataFrame) -> Plot:
                     for cell, value in ratio(here, name, AT_ONCE, "mean_ms").items()
                     if cell[0] == size_kib
                 }
-                low, high = ([edge(summary.values) for summary in ratios.values()] for edge in (min, max))
-                ks = list(ratios)
-                axes.plot(
-                    ks,
-                    [summary.mean for summary in ratios.values()],
-                    "o-",
-                    color=COLOURS[name],
-                    label=label(name),
-                    lw=1,
-                )
-                axes.fill_between(ks, low, high, color=COLOURS[name], alpha=0.15, linewidth=0)
+                plot_with_band(axes, list(ratios), ratios.values(), COLOURS[name], marker="o", label=label(name), lw=1)
             axes.axhline(MAX_RATIO, color="#888888", linestyle=":", linewidth=1)
             axes.set_yscale("log")
             axes.set_title(f"{size_kib} KiB, {GAPS_US[gap_us]}", fontsize="medium")

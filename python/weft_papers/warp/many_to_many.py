@@ -18,7 +18,7 @@ from weft import Experiment, Result, stats
 from weft.sweeps.cases import Case
 from weft_papers.beyond.all_schemes import LONG_MS, QUICK_LONG_MS, QUICK_SETTLED_MS, SETTLED_MS, TCP
 from weft_papers.figure import Claim, Scale, Table
-from weft_papers.seed_summary import SeedSummary, listed, over_seeds
+from weft_papers.seed_summary import SeedSummary, listed, over_seeds, plot_with_band
 from weft_papers.warp.settings import COLOURS, SCHEMES, TURNS, WARP, extent, label
 
 PORTS, GROUP = 8, 8
@@ -87,10 +87,7 @@ def plot(rows: pl.DataFrame) -> Plot:
         ]
         lines += [{n: ratio(rows, name, n, size_kib, "mean_ms") for n in SUBFLOWS} for size_kib in sizes]
         for axes, line in zip(panels, lines, strict=True):
-            low, high = ([edge(summary.values) for summary in line.values()] for edge in (min, max))
-            means = [summary.mean for summary in line.values()]
-            axes.plot(SUBFLOWS, means, "o-", color=COLOURS[name], label=label(name), lw=1)
-            axes.fill_between(SUBFLOWS, low, high, color=COLOURS[name], alpha=0.15, linewidth=0)
+            plot_with_band(axes, SUBFLOWS, line.values(), COLOURS[name], marker="o", label=label(name), lw=1)
     for axes, column in zip(panels, ("mbps", "jain"), strict=False):
         axes.axhline(
             _of(rows, SINGLE, 1, LONG, column).mean, color=COLOURS[SINGLE], linestyle="--", label="DCTCP, ECMP"
