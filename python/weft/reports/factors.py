@@ -18,8 +18,6 @@ MAX_LABEL = 18
 """Maximum characters of a value in a figure or table; a tooltip of the table has it in full."""
 MANY_VALUES = 4
 """Number of values from which on a field of numbers becomes an axis."""
-ROLES = ("x", "colour", "line", "columns", "rows")
-"""Positions of a field in a figure. Fields without a role have one value at a time."""
 COMPARED = ("transport", "cc", "paths", "scheduler")
 """Fields whose values a reader usually compares."""
 
@@ -41,7 +39,10 @@ class Factor:
 
 @dataclass(frozen=True)
 class Layout:
-    """The fields with a role, and the values to which a page restricts fields at first."""
+    """The fields with a role, and the values to which a page restricts fields at first.
+
+    Roles are x, colour, line, columns and rows. A field without a role has one value at a time.
+    """
 
     roles: Mapping[str, str]
     where: Mapping[str, int]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from weft import api
-from weft.errors import OutputError, UsageError
+from weft.errors import OutputError
 from weft.output import PREFIX, locked_folder, new_folder, refuse_standard_output, remove_leftovers
 from weft.sweeps.axes import label_names
 
@@ -329,8 +329,6 @@ def _read(folder: Path, table: str, run: Planned) -> pl.DataFrame:
     file = results / f"{table}.parquet"
     try:
         return pl.read_parquet(file)
-    except UsageError as error:
-        raise OutputError(str(error)) from None
     except (OSError, pl.exceptions.PolarsError) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         advice = f"remove {results} and rerun the same command"
