@@ -147,6 +147,7 @@ def test_values_are_those_of_the_summary(sweep: weft.Sweep) -> None:
         (lambda plot: plot.compare(where={"load": 1}), "'load' does not vary; allowed: cc, subflows"),
         (lambda plot: plot.compare(where={"cc": "tcp"}), "allowed: amp, lia"),
         (lambda plot: plot.lines(x="load"), "x: 'load'; allowed: cc, subflows"),
+        (lambda plot: plot.utilisation(by="load"), "by: 'load'; allowed: cc, subflows"),
         (lambda plot: plot.heatmap(where={"cc": "amp"}), "1 fields vary"),
         (lambda plot: plot.cdf("load"), "column: 'load'"),
         (lambda plot: plot.fct(), "no flow has a slowdown"),

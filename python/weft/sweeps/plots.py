@@ -205,7 +205,8 @@ class SweepPlots:
         unknown = next((name for name in chosen if name not in groups), None)
         if unknown is not None or len(groups) != 2:
             problem = f"{unknown!r} does not vary" if unknown else f"{len(groups)} fields vary"
-            raise UsageError(f"plot.heatmap: {problem}; allowed: two of {', '.join(groups)}, and where= for the others")
+            allowed = f"two of {', '.join(groups)}, and where= for the others" if groups else "a sweep over two fields"
+            raise UsageError(f"plot.heatmap: {problem}; allowed: {allowed}")
         free = [name for name in groups if name not in chosen]
         # A field of numbers lies along the x axis, if the other one is not.
         free.sort(key=self._is_numeric)
@@ -381,6 +382,9 @@ class SweepPlots:
         from weft.plots.data import active_links, utilisation
 
         groups = self._groups(by, where)[:1]
+        fields = [self._sweep.title(name) for name in self._sweep.axes]
+        if not set(groups) <= set(fields):
+            raise UsageError(f"by: {by!r}; allowed: {', '.join(fields)}")
         chosen = self._where(where)
         parts = []
         for labels, result in self._sweep.results():
@@ -480,7 +484,7 @@ class SweepPlots:
         frame = scanned.select(*own, "seed", *extra).collect()
         unknown = next((name for name in groups if name not in frame.columns), None)
         if unknown is not None:
-            raise UsageError(f"by: {unknown!r}; allowed: {', '.join([*titles.values(), *there])}")
+            raise UsageError(f"by: {unknown!r}; allowed: {', '.join(dict.fromkeys([*titles.values(), *there]))}")
         return _restricted(frame, chosen)
 
     def _order(self, group: str | None, rows: pl.DataFrame, renamed: Mapping[str, str]) -> list[Any]:

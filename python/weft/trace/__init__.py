@@ -1,7 +1,8 @@
 """Packets of a run as a pcapng file, which Wireshark and tshark read.
 
->>> import weft >>> result = weft.run(experiment)  # doctest: +SKIP >>> weft.trace.write(result,
-"r0.pcapng")  # doctest: +SKIP
+>>> import weft
+>>> result = weft.run(experiment)  # doctest: +SKIP
+>>> weft.trace.write(result, "r0.pcapng")  # doctest: +SKIP
 
 The experiment needs a probe of kind `packets`. Each capture point becomes an interface of the
 file. The interface of a node has the packets that the node sends and receives; their times are
