@@ -34,7 +34,6 @@ pub struct FatTree {
     #[schemars(range(min = 1, max = MAX_OVERSUBSCRIPTION))]
     pub oversubscription: u32,
     /// Rate of the hosts' links, if it differs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_rate: Option<Rate>,
 }
 

@@ -36,7 +36,6 @@ pub struct Graph {
     /// data `rate`, `bandwidth` or `capacity` with a unit, `LinkSpeedRaw` in bits per second, and `delay`
     /// or `latency` with a unit. Hosts are the nodes in `hosts`, or otherwise those whose data `type` is
     /// "host", or otherwise those with a single edge.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// Names of the hosts, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -69,21 +68,16 @@ pub struct Cable {
     /// Name of the other node.
     pub b: String,
     /// Rate of its links, if it differs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// Propagation delay of its links, if it differs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Time>,
     /// Capacity of the queues that feed its links, if it differs, as in `queues`. It has no effect
     /// on a host's port that `hosts.qdisc` governs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<QueueSize>,
     /// Marking threshold K of these queues, if it differs, as in `queues`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<Mark>,
     /// Kind of these queues, if it differs, as `kind` in `queues`. It has no effect on a host's port
     /// that `hosts.qdisc` governs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueKindSpec>,
     /// If true, the cable has only the link from `a` to `b`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

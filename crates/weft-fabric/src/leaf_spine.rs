@@ -35,7 +35,6 @@ pub struct LeafSpine {
     /// divided by `spines` * `links` * `spine_rate`.
     pub rate: Rate,
     /// Rate of the links between leaves and spines, if it differs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spine_rate: Option<Rate>,
     /// Propagation delay of every link.
     pub delay: Time,

@@ -24,7 +24,6 @@ pub struct ManyToOne {
     /// Propagation delay of every link.
     pub delay: Time,
     /// Rate of the senders' links, if it differs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sender_rate: Option<Rate>,
 }
 

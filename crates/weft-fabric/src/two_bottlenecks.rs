@@ -27,7 +27,6 @@ pub struct TwoBottlenecks {
     /// Propagation delay of every link.
     pub delay: Time,
     /// Rate of the hosts' links, if it differs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_rate: Option<Rate>,
 }
 

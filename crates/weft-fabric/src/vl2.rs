@@ -38,7 +38,6 @@ pub struct Vl2 {
     /// Rate of the hosts' links.
     pub rate: Rate,
     /// Rate of the links between switches; by default ten times the hosts'.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switch_rate: Option<Rate>,
     /// Propagation delay of every link.
     pub delay: Time,

@@ -89,7 +89,7 @@ impl Experiment {
             .map_err(|error| hints::suggest_tables(error, &table))?
             .plan
             .spec;
-        let json = serde_json::to_value(&spec)
+        let json = serde_json::to_value(weft_spec::to_table(&spec))
             .map_err(|error| SpecError::new("", error.to_string(), "values of JSON"))?;
         Ok(Self {
             spec,

@@ -51,7 +51,8 @@ impl ResultBuilder {
         wall: std::time::Duration,
         manifest_entries: impl IntoIterator<Item = (String, Value)>,
     ) -> Result<RunResult, Error> {
-        let json = serde_json::to_value(&self.spec).map_err(|error| Error::Internal(error.to_string()))?;
+        let json = serde_json::to_value(weft_spec::to_table(&self.spec))
+            .map_err(|error| Error::Internal(error.to_string()))?;
         let tables = self.writer.finish_unchecked(&outcome)?;
         let summary = RunSummary {
             unfinished: Unfinished::from_tables(&tables),

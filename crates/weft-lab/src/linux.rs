@@ -106,7 +106,8 @@ impl LinuxRun {
     fn start(spec: &Spec) -> Result<Self, Error> {
         let folder = tempfile::tempdir().map_err(failed)?;
         let spec_file = folder.path().join("spec.json");
-        let text = serde_json::to_string(spec).map_err(|error| Error::Internal(error.to_string()))?;
+        let text = serde_json::to_string(&weft_spec::to_table(spec))
+            .map_err(|error| Error::Internal(error.to_string()))?;
         fs::write(&spec_file, text).map_err(failed)?;
         let mut child = start(&spec_file, &folder.path().join("out"))?;
         let stderr = child.stderr.take();

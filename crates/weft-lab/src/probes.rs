@@ -156,7 +156,6 @@ struct QueueProbe {
     #[schemars(length(min = 1), extend("examples" = [["s0->r0"], ["tor-agg"]]))]
     at: Vec<String>,
     /// Sampling interval of the trace; by default only the distribution is recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     interval: Option<Time>,
 }
 

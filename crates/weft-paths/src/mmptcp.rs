@@ -33,7 +33,6 @@ pub struct Mmptcp {
     pub threshold: Size,
     /// Number of duplicate acknowledgements that indicate a loss among scattered packets. The
     /// default is the profile's threshold, plus the number of paths if there are several.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub dupack_threshold: Option<u32>,
 }

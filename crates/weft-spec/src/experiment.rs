@@ -51,7 +51,6 @@ pub struct Spec {
     pub probes: Vec<KindSpec>,
     /// How flows share links at level "flow". By default rates are max-min fair if flows have a size, and the
     /// equilibrium of the congestion control otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharing: Option<RateSharing>,
     /// Changes of links during the run. Changes at the same time take effect in the order in which
     /// they are listed.
@@ -59,17 +58,13 @@ pub struct Spec {
     pub events: Vec<LinkEventSpec>,
     /// A controller, which observes the whole network and assigns paths to subflows at fixed times:
     /// a kind of controller, with the fields of that kind.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controller: Option<KindSpec>,
     /// A condition that ends the experiment before `duration`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
     /// Measurement window, the part of the run in which links, queues and goodput are measured; by
     /// default the whole run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measure: Option<Measure>,
     /// Fields and seeds that `weft sweep` varies. A single run ignores them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,
 }
 
@@ -118,7 +113,6 @@ pub struct Measure {
     #[serde(default)]
     pub start: Time,
     /// End of the window, at most `duration`, which is the default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
 }
 
@@ -168,7 +162,6 @@ pub struct LinkEventSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<String>,
     /// Name of a layer, such as "agg-core", for all its links.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layer: Option<String>,
     /// Fraction of the selected links that change, above 0 and at most 1. With the same seed, every
     /// event of a run draws the same links; a smaller fraction draws a subset of a larger one.
@@ -180,14 +173,11 @@ pub struct LinkEventSpec {
     pub bidirectional: bool,
     /// "down": queued packets and packets in transmission are lost, packets on the wire arrive, and
     /// later packets are lost. "up": the link works again. At least one of the links must be down.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<LinkState>,
     /// New rate, from the next packet on; not together with "down".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// New propagation delay, not together with "down". Packets on the wire arrive at most this long
     /// after the change.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Time>,
     /// Time until routing detects that links went down or came up. From then on, flows get paths
     /// without down links; until then, packets are sent to down links and lost.
@@ -239,16 +229,17 @@ pub struct Queues {
 }
 
 /// The queues of the hosts' own ports. A missing field has the value of `queues`.
+// The schema has the default of this table, without the fields that it lacks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostQueues {
     /// Capacity of the queue, not counting the packet in transmission. A packet is dropped if it
     /// finds this many packets waiting, or if it would exceed this many bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<QueueSize>,
     /// Marking threshold K: an ECN-capable packet is marked if it finds at least this much waiting.
     /// "off" marks no packet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub mark: Option<Mark>,
 }
 
@@ -279,7 +270,6 @@ pub struct TransportSpec {
     pub class: u8,
     /// Traffic class of all packets that the receivers of flows send, such as acknowledgements. The
     /// default is `class`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = MAX_CLASS))]
     pub ack_class: Option<u8>,
     /// Fields of that kind.
@@ -297,7 +287,6 @@ pub struct Traffic {
     pub transport: String,
     /// Name in tables; by default the kind, with the entry's index if several entries have this
     /// kind.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Classes by size, in order of rising thresholds. A flow belongs to the first class whose
     /// threshold is above its size. A flow in no class uses the entry's own transport, and its

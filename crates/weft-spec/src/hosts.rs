@@ -32,12 +32,10 @@ pub struct Hosts {
     /// because a host's processing time varies. Packets keep their order. `packet` is the time in
     /// which the host's link sends a full packet, but at least 500 ns. Profile `linux`: `packet`;
     /// `amp-2019`: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<HostJitter>,
     /// Maximum difference of the clock of a host or a switch, and so of the rates at which it sends, in
     /// parts per million. The difference of each node is drawn at random, uniformly. Profile `linux`:
     /// 100, the tolerance of IEEE 802.3; `amp-2019`: 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = MAX_CLOCK_PPM))]
     pub clock_ppm: Option<u32>,
     /// Queueing discipline of a host's port, that is, how its sockets share the port. `switch`:
@@ -45,11 +43,9 @@ pub struct Hosts {
     /// or dropped, and sockets wait while the port is full; waiting sockets send two packets each
     /// in turn. `fifo`: as `fq`, but the socket that has waited longest sends all its data first.
     /// Profile `linux`: `fq`, or `switch` if the spec has `queues.host`; `amp-2019`: `switch`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qdisc: Option<Qdisc>,
     /// Data that a port accepts before sockets wait, unless `qdisc` is `switch`. It corresponds to
     /// Linux's byte queue limits. 16KB in all profiles.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bql_limit: Option<Size>,
     /// Whether TCP segmentation offload is on: a subflow hands its NIC bursts of up to 64 KB, and
     /// waits until a third of its window is free (Linux's `tcp_tso_should_defer`). Off in all

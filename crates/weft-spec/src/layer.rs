@@ -11,15 +11,11 @@ use crate::{Mark, QueueKindSpec, QueueSize, Rate};
 #[serde(deny_unknown_fields)]
 pub struct Layer {
     /// Rate of each link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// Capacity of the queues that feed the links, as in `queues`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<QueueSize>,
     /// Marking threshold K of these queues, as in `queues`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<Mark>,
     /// Kind of these queues, as `kind` in `queues`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueKindSpec>,
 }

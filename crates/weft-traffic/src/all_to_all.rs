@@ -16,7 +16,6 @@ pub struct AllToAll {
     #[serde(default)]
     pub hosts: HostSet,
     /// Application bytes of each flow; by default a flow sends until the end of the experiment.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
     /// Time at which the flows open.
     #[serde(default)]

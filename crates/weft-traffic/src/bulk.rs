@@ -16,35 +16,29 @@ pub struct Bulk {
     /// Pairs of hosts. A list [[FROM, TO], …] has the pairs themselves. With "permutation", every
     /// host sends to one other host and receives from one, drawn from the seed. With "random", each
     /// flow goes to a host drawn for it. { tor, pod } are staggered probabilities by distance.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs: Option<Pairs>,
     /// Senders. A single sender sends to every receiver. If there are as many senders as receivers,
     /// they form pairs in order.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<HostSet>,
     /// Receivers. A single receiver receives from every sender.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<HostSet>,
     /// Flows per pair.
     #[serde(default = "weft_spec::default_number::<1>")]
     #[schemars(range(min = 1))]
     pub count: u32,
     /// Application bytes of each flow; by default a flow sends until `stop`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
     /// Time at which the flows open.
     #[serde(default)]
     pub start: Time,
     /// Time at which the applications stop producing data; by default the end of the experiment.
     /// Data that has not been sent by then is not sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
     /// Maximum random delay of each flow after `start`.
     #[serde(default)]
     pub jitter: Time,
     /// Rate at which each flow's application writes, for example from a disk; by default all data
     /// is available at once. Data that the network cannot accept yet waits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
 }
 

@@ -23,10 +23,8 @@ pub struct ClosedLoop {
     /// each flow), staggered probabilities { tor, pod }, or a list [[FROM, TO], …].
     pub pairs: Pairs,
     /// Senders; by default all hosts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<HostSet>,
     /// Receivers if pairs are drawn; by default all hosts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<HostSet>,
     /// Concurrent loops per sender.
     #[serde(default = "weft_spec::default_number::<1>")]
@@ -43,10 +41,8 @@ pub struct ClosedLoop {
     pub think_time: Time,
     /// Rate at which each flow's application writes, for example from a disk; by default all data
     /// is available at once. Data that the network cannot accept yet waits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// Time from which on no flow opens; by default the end of the experiment.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
 }
 

@@ -23,14 +23,11 @@ pub(crate) struct Empirical {
     /// folder. Each line of the file is a point: a size and a cumulative probability, as a fraction
     /// or in percent. A comment states the unit: "# size in bytes" or "# size in packets of 1460
     /// bytes".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     cdf: Option<String>,
     /// Unit of the file's sizes, if the file does not state it: "1B", or "1460B" for packets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     unit: Option<Size>,
     /// Points instead of a file: [size in bytes, cumulative probability as a fraction]. A resolved spec has
     /// the points of its file here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     points: Option<Vec<[f64; 2]>>,
     #[serde(skip)]
     curve: Vec<[f64; 2]>,

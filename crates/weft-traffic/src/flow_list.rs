@@ -47,12 +47,10 @@ pub struct FlowList {
     /// size 0 sends until the end. HPCC's has the number of flows, and then a line
     /// `FROM TO PRIORITY PORT BYTES SECONDS` for each; what follows these flows is not read.
     /// The columns `after` and `compute_s` of CSV, and triggers of `.cm`, let flows start when others of the same host have ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
     /// Time per link after which the acknowledgement of the last byte reaches the sender, for triggers of `.cm` by which a sender
     /// starts a flow of the receiver. The receiver starts the flow after this time, without a queue on the way. By
     /// default such triggers are refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal_delay: Option<Time>,
 }
 

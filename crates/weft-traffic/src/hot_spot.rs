@@ -24,7 +24,6 @@ pub struct HotSpot {
     #[schemars(range(min = 1))]
     pub count: u32,
     /// Application bytes of each flow; by default a flow sends until the end of the experiment.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
     /// Time at which the flows open.
     #[serde(default)]

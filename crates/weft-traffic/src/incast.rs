@@ -20,7 +20,6 @@ pub struct Incast {
     #[serde(default)]
     pub gap: Time,
     /// Time between the starts of two consecutive rounds; required if there is more than one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Time>,
     /// Number of rounds.
     #[serde(default = "weft_spec::default_number::<1>")]
@@ -33,10 +32,8 @@ pub struct Incast {
     #[serde(default)]
     pub jitter: Time,
     /// Senders; by default all hosts except the receiver. Flows are distributed evenly over them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<HostSet>,
     /// The receiver; by default the last host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<HostRef>,
 }
 

@@ -40,10 +40,8 @@ pub struct Jobs {
     #[schemars(range(min = 1, max = MAX_SLOTS))]
     pub slots: u32,
     /// Hosts from which a job's client is drawn; by default all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_hosts: Option<HostSet>,
     /// Hosts from which a job's servers are drawn, without its client; by default all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_hosts: Option<HostSet>,
     /// Time at which the first jobs begin.
     #[serde(default)]
@@ -52,7 +50,6 @@ pub struct Jobs {
     #[serde(default)]
     pub jitter: Time,
     /// Time from which on no job begins; by default the end of the experiment.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
 }
 

@@ -13,16 +13,13 @@ use crate::{Flow, HostSet, MAX_FLOWS, Pairs, Pattern, PatternContext, SizeDistri
 #[serde(deny_unknown_fields)]
 pub struct Poisson {
     /// Mean time between two consecutive flows of a sender; an alternative to `rate` and `load`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Time>,
     /// Flows per second of each sender; an alternative to `interval` and `load`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 1e12), extend("exclusiveMinimum" = 0))]
     pub rate: Option<f64>,
     /// Fraction of the capacity of a sender's own links that the application bytes of its flows
     /// take on average, without headers; an alternative to `interval` and `rate`. Pairs with the
     /// same sender share it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0))]
     pub load: Option<f64>,
     /// Application bytes of each flow: a size, or a distribution of sizes.
@@ -31,16 +28,13 @@ pub struct Poisson {
     /// for each flow), staggered probabilities { tor, pod }, or a list [[FROM, TO], …].
     pub pairs: Pairs,
     /// Senders; by default all hosts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<HostSet>,
     /// Receivers if pairs are drawn; by default all hosts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<HostSet>,
     /// Start of the processes.
     #[serde(default)]
     pub start: Time,
     /// Time from which on no flow opens; by default the end of the experiment.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
 }
 

@@ -37,7 +37,6 @@ pub struct Shuffle {
     pub jitter: Time,
     /// Rate at which each transfer's application writes, for example from a disk; by default all
     /// data is available at once. Data that the network cannot accept yet waits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
 }
 

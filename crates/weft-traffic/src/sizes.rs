@@ -165,7 +165,6 @@ struct BoundedPareto {
     /// Mean size, with the upper bound taken into account.
     mean: Size,
     /// Upper bound; by default none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     max: Option<Size>,
     /// The lower bound L in bytes.
     #[serde(skip)]

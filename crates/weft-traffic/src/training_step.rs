@@ -46,7 +46,6 @@ pub struct Training {
     pub steps: u32,
     /// Number of ranks; by default as many as `hosts`. Those that are left after the division by `tensor_ranks` and `stages` are
     /// data-parallel.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 2))]
     pub ranks: Option<u32>,
     /// Hosts on which the ranks run, one rank per host.
@@ -61,10 +60,8 @@ pub struct Training {
     pub tensor_ranks: u32,
     /// Bytes that a tensor-parallel group all-reduces after each half of a layer, forwards and backwards. Computing waits for
     /// it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tensor_size: Option<Size>,
     /// Bytes of the gradients of a layer at a rank. Data-parallel ranks all-reduce them after the last micro-batch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gradient_size: Option<Size>,
     /// Whether the gradients of a layer are all-reduced while earlier layers compute backwards. Otherwise they wait until the rank
     /// has computed all of them.
@@ -76,7 +73,6 @@ pub struct Training {
     pub stages: u32,
     /// Bytes that a rank sends to the next stage per micro-batch, and to the previous stage backwards. Computing goes on
     /// meanwhile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activation_size: Option<Size>,
     /// Order in which a stage computes micro-batches.
     #[serde(default)]
@@ -87,11 +83,9 @@ pub struct Training {
     pub expert_ranks: u32,
     /// Bytes of the tokens of a rank in a layer. An expert-parallel group sends them to their experts before the second half of a
     /// layer and back after it, forwards and backwards. Computing waits for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expert_size: Option<Size>,
     /// Number of ranks to which each token goes, which are drawn for each token, layer and micro-batch. By default each rank sends an
     /// equal part of its tokens to each rank.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub top_k: Option<u32>,
     /// Number of tokens of a rank, for `top_k`.
@@ -99,7 +93,6 @@ pub struct Training {
     #[schemars(range(min = 1))]
     pub tokens: u32,
     /// Algorithm of all-reduces.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<Algorithm>,
     /// Ranks that compute more slowly than others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -29,7 +29,6 @@ pub struct ConstantRateConfig {
     #[schemars(with = "Size")]
     pub packet_size: u32,
     /// Time for which a flow sends, in turn with `off`. Without it, a flow always sends.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<Time>,
     /// Time for which a flow pauses after each time `on`.
     #[serde(default, skip_serializing_if = "fields::is_unset")]

@@ -15,7 +15,6 @@ use super::{ProbeContext, ProbeKind};
 #[serde(deny_unknown_fields)]
 pub(super) struct BufferProbe {
     /// Names of switches; by default all switches with such ports.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1), extend("examples" = [["s0"]]))]
     at: Option<Vec<String>>,
     /// Sampling interval.

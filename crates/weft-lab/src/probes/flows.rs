@@ -15,15 +15,12 @@ use super::{ProbeContext, ProbeKind};
 #[serde(deny_unknown_fields)]
 pub(super) struct FlowProbe {
     /// Name of a traffic entry; by default all entries.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     traffic: Option<String>,
     /// Indices of flows in their traffic entry, from 0; by default all flows. A closed loop numbers
     /// the first flows of all loops, then the second flows, and so on. A job numbers its requests,
     /// then its blocks. To select flows of loops or jobs, set `traffic` to the name of their entry.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     flows: Option<Indices>,
     /// Sampling interval; by default every change is recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     interval: Option<Time>,
 }
 
@@ -32,10 +29,8 @@ pub(super) struct FlowProbe {
 #[serde(deny_unknown_fields)]
 pub(super) struct LatencyProbe {
     /// Name of a traffic entry; by default all entries.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     traffic: Option<String>,
     /// Indices of flows, as in the probe `flow`; by default all flows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     flows: Option<Indices>,
 }
 
@@ -44,10 +39,8 @@ pub(super) struct LatencyProbe {
 #[serde(deny_unknown_fields)]
 pub(super) struct ThroughputProbe {
     /// Name of a traffic entry; by default all entries.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     traffic: Option<String>,
     /// Indices of flows, as in the probe `flow`; by default all flows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     flows: Option<Indices>,
     /// Length of the intervals.
     interval: Time,

@@ -12,7 +12,6 @@ use super::{ProbeContext, ProbeKind};
 #[serde(deny_unknown_fields)]
 pub(super) struct StepProbe {
     /// Name of a traffic entry whose jobs run on ranks; by default all these entries.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     traffic: Option<String>,
 }
 

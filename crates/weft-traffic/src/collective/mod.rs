@@ -32,14 +32,12 @@ pub struct Collective {
     pub operation: Operation,
     /// The algorithm; by default "ring" for all-reduce, reduce-scatter and all-gather, "binomial-tree" for
     /// broadcast, and "shift" for all-to-all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<Algorithm>,
     /// Bytes of the whole array of a rank. A part is this size divided by the number of ranks. Each rank of an all-gather has a
     /// part at first, and each rank of a reduce-scatter has one at the end. In an all-to-all each rank sends a part to each
     /// other rank.
     pub size: Size,
     /// Number of ranks; by default as many as `hosts`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 2))]
     pub ranks: Option<u32>,
     /// Hosts on which the ranks run, one rank per host.
@@ -50,7 +48,6 @@ pub struct Collective {
     pub placement: Placement,
     /// Ranks per group; by default all ranks are one group. Consecutive ranks form groups that run the operation at the
     /// same time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 2))]
     pub group_size: Option<u32>,
     /// Number of parts into which messages along trees and chains are cut, so that a rank forwards a part while it receives

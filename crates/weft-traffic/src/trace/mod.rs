@@ -40,7 +40,6 @@ pub struct Trace {
     /// Format of the file.
     pub format: TraceFormat,
     /// Algorithm of all-reduces, for `chakra` and `simai`; by default "ring".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<Algorithm>,
     /// Ranks of groups by name, for `chakra`. They have precedence over the groups of the trace's own metadata.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -43,7 +43,6 @@ pub struct TcpSpec {
     /// Path policy, which chooses one of the paths between two hosts for each packet: a name, or a
     /// table with the name and parameters. The default depends on the topology and is mostly
     /// "ecmp".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<PathPolicySpec>,
     /// Application bytes that must be acknowledged before the additional subflows join. The default
     /// of `weftd` is 256KB.
@@ -51,7 +50,6 @@ pub struct TcpSpec {
     pub join_after: Size,
     /// Packet scheduler, which selects the subflow of the next packet. The default is the
     /// profile's: "linux" in "linux", and "round-robin" in all others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<String>,
     /// Profile, that is, named settings of sender and receiver.
     #[serde(default = "default_profile")]
