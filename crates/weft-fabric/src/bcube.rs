@@ -12,7 +12,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Rate, SpecError, Time};
+use weft_spec::{Rate, SpecError, Time, refuse};
 
 use crate::builder::FabricBuilder;
 use crate::{Fabric, NetworkSize, NodeId, PortQueues, Routing, Topology};
@@ -52,7 +52,7 @@ impl Topology for BCube {
         let most = (0..LAYERS.len()).rev().find(|&k| fits(k)).unwrap_or(0);
         if self.k as usize > most {
             let allowed = format!("0 to {most} with n = {}", self.n);
-            return Err(SpecError::new("k", self.k.to_string(), allowed));
+            return refuse("k", self.k, allowed);
         }
         let (n, levels) = (self.n, self.k + 1);
         let mut net = FabricBuilder::new(queues);

@@ -7,7 +7,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Rate, SpecError, Time};
+use weft_spec::{Rate, SpecError, Time, refuse};
 
 use crate::pods::{GeneralFatTree, MAX_K};
 use crate::{Fabric, NetworkSize, PortQueues, Topology};
@@ -41,14 +41,14 @@ impl Topology for FatTree {
     fn build(&self, queues: &PortQueues) -> Result<Fabric, SpecError> {
         let hosts = u64::from(self.k).pow(3) / 4 * u64::from(self.oversubscription);
         if hosts > MAX_HOSTS {
-            return Err(SpecError::new(
+            return refuse(
                 "oversubscription",
                 format!(
                     "{} with k = {} makes {hosts} hosts",
                     self.oversubscription, self.k
                 ),
                 format!("at most {MAX_HOSTS} hosts"),
-            ));
+            );
         }
         Ok(self.general().build(queues))
     }

@@ -15,7 +15,9 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Layer, Mark, QueueKindSpec, QueueSize, Rate, SpecError, Time, read_text};
+use weft_spec::{
+    Layer, Mark, QueueKindSpec, QueueSize, Rate, SpecError, Time, Within, conflict, read_text, refuse,
+};
 
 use crate::builder::FabricBuilder;
 use crate::{Fabric, Link, NodeId, PortQueues, Topology, resolve_queue_kind};
@@ -102,11 +104,7 @@ impl Graph {
                 ("links", !self.links.is_empty()),
             ] {
                 if given {
-                    return Err(SpecError::conflict(
-                        field,
-                        "given together with a file",
-                        "remove one of the two",
-                    ));
+                    return conflict(field, "given together with a file", "remove one of the two");
                 }
             }
             let is_topo = Path::new(file)
@@ -121,7 +119,7 @@ impl Graph {
                 () if text.trim_start().starts_with('<') => graphml::read,
                 () => hpcc::read,
             };
-            return read(file, &text, &self.hosts).map_err(|error| error.within("file"));
+            return read(file, &text, &self.hosts).within("file");
         }
         let cables = self.links.iter().enumerate();
         Ok(GraphSpec {
@@ -174,7 +172,7 @@ impl Graph {
     pub(crate) fn fill_defaults(&mut self) -> Result<(), SpecError> {
         for (i, cable) in self.links.iter_mut().enumerate() {
             if let Some(queue) = &mut cable.queue {
-                resolve_queue_kind(queue).map_err(|error| error.within(&format!("links[{i}].queue")))?;
+                resolve_queue_kind(queue).within(&format!("links[{i}].queue"))?;
             }
         }
         Ok(())
@@ -192,11 +190,7 @@ impl Topology for Graph {
         for (field, name, host) in named {
             let node = if host { net.host(name) } else { net.switch(name) };
             if nodes.insert(name, (node, host)).is_some() {
-                return Err(SpecError::new(
-                    field,
-                    format!("{name:?} is given twice"),
-                    "a unique name",
-                ));
+                return refuse(field, format!("{name:?} is given twice"), "a unique name");
             }
             hosts.extend(host.then_some(node));
         }
@@ -219,7 +213,7 @@ impl Topology for Graph {
             let ((a, a_host), (b, b_host)) = (end("a", &cable.a)?, end("b", &cable.b)?);
             if a == b {
                 let given = format!("{:?} is both ends", cable.a);
-                return Err(SpecError::new(path, given, "two different nodes"));
+                return refuse(path, given, "two different nodes");
             }
             let layers = match (a_host, b_host) {
                 (true, true) => ["host-host", "host-host"],
@@ -250,7 +244,7 @@ impl Topology for Graph {
         fabric.routing = if self.paths.is_empty() {
             Arc::new(shortest)
         } else {
-            Arc::new(ListedPaths::new(&self.paths, &fabric, shortest).map_err(|error| error.within("paths"))?)
+            Arc::new(ListedPaths::new(&self.paths, &fabric, shortest).within("paths")?)
         };
         Ok(fabric)
     }

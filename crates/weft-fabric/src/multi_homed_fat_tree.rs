@@ -8,7 +8,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Rate, SpecError, Time};
+use weft_spec::{Rate, SpecError, Time, refuse};
 
 use crate::pods::{GeneralFatTree, MAX_K};
 use crate::{Fabric, NetworkSize, PortQueues, Topology};
@@ -39,7 +39,7 @@ impl Topology for MultiHomedFatTree {
                 .map(|n| n.to_string())
                 .collect();
             let allowed = format!("a divisor of k/2 = {half}: {}", divisors.join(", "));
-            return Err(SpecError::new("homes", self.homes.to_string(), allowed));
+            return refuse("homes", self.homes, allowed);
         }
         Ok(self.general().build(queues))
     }

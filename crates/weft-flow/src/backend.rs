@@ -9,7 +9,7 @@ use weft_run::{
     ActiveRun, Backend, Error, Feature, FlowRecord, LINK_RESULT_BYTES, Level, Plan, Provided, ProvidedTables,
     RunOptions, SubflowRecord, Timing, WireFormat,
 };
-use weft_spec::{Hosts, RateSharing, SpecError};
+use weft_spec::{Hosts, RateSharing, SpecError, Within, conflict, list_names, refuse};
 use weft_traffic::Flow;
 use weft_transports::{TcpSpec, TransportConfig};
 
@@ -86,11 +86,7 @@ impl Backend for FlowBackend {
     fn check(&self, plan: &Plan) -> Result<(), SpecError> {
         let spec = &plan.spec;
         if spec.hosts != Hosts::default() {
-            return Err(SpecError::new(
-                "hosts",
-                "what hosts do",
-                "nothing at level \"flow\"",
-            ));
+            return refuse("hosts", "what hosts do", "nothing at level \"flow\"");
         }
         if let Some(i) = spec
             .probes
@@ -98,29 +94,21 @@ impl Backend for FlowBackend {
             .position(|probe| !PROBES.contains(&&*probe.kind))
         {
             let given = format!("{:?}, which only packets have", spec.probes[i].kind);
-            return Err(SpecError::new(
+            return refuse(
                 format!("probes[{i}].kind"),
                 given,
                 "\"steps\" or \"throughput\" at level \"flow\"",
-            ));
+            );
         }
         if let Some(i) = spec.events.iter().position(|event| event.delay.is_some()) {
             let allowed = "state or rate at level \"flow\"";
-            return Err(SpecError::new(
-                format!("events[{i}].delay"),
-                "a new delay",
-                allowed,
-            ));
+            return refuse(format!("events[{i}].delay"), "a new delay", allowed);
         }
         let none = |link: &&Link| link.rate.0 == 0;
         if let Some(link) = plan.fabric.links.iter().find(none) {
             let [from, to] = [link.from, link.to].map(|node| &plan.fabric.nodes[node as usize].name);
             let given = format!("the link {from}->{to} has no capacity");
-            return Err(SpecError::new(
-                "topology",
-                given,
-                "rates above 0 at level \"flow\"",
-            ));
+            return refuse("topology", given, "rates above 0 at level \"flow\"");
         }
         if let Some(i) = spec
             .events
@@ -128,7 +116,7 @@ impl Backend for FlowBackend {
             .position(|event| event.rate.is_some_and(|rate| rate.0 == 0))
         {
             let allowed = "a rate above 0, or state = \"down\"";
-            return Err(SpecError::new(format!("events[{i}].rate"), "0bps", allowed));
+            return refuse(format!("events[{i}].rate"), "0bps", allowed);
         }
         let max_min = is_max_min(plan);
         let asked = spec.sharing == Some(RateSharing::MaxMin);
@@ -137,8 +125,7 @@ impl Backend for FlowBackend {
         for (((name, given), transport), _) in transports.zip(used_transports(plan)).filter(|(_, used)| *used)
         {
             let given = TcpSpec::from_spec(given)?;
-            check_transport(&given, transport, asked)
-                .map_err(|error| error.within(&format!("transports.{name}")))?;
+            check_transport(&given, transport, asked).within(&format!("transports.{name}"))?;
             let marks = transport.expect_tcp().cc.echo() != Echo::Off;
             match &first {
                 Some((other, cc, other_marks)) if *other_marks != marks && !max_min => {
@@ -147,14 +134,14 @@ impl Backend for FlowBackend {
                     } else {
                         ("losses", "marks")
                     };
-                    return Err(SpecError::conflict(
+                    return conflict(
                         format!("transports.{name}.cc"),
                         format!(
                             "{:?} responds to {signal}, and {cc:?} of transports.{other} to {others}",
                             given.cc.name
                         ),
                         "use one signal, sharing = \"max-min\" or level \"packet\"",
-                    ));
+                    );
                 }
                 Some(_) => {}
                 None => first = Some((name, given.cc.name, marks)),
@@ -250,13 +237,8 @@ fn check_transport(given: &TcpSpec, transport: &TransportConfig, max_min: bool) 
     if transport.expect_tcp().cc.response().is_none() && !max_min {
         let known = Algorithm::BUILT_IN.iter().map(|entry| entry.name);
         let known = known.filter(|name| Algorithm::build(name, &[]).is_ok_and(|cc| cc.response().is_some()));
-        let names: Vec<_> = known.map(|name| format!("{name:?}")).collect();
         let problem = format!("{:?} has no response function", given.cc.name);
-        return Err(SpecError::new(
-            "cc",
-            problem,
-            format!("{} at level \"flow\"", names.join(", ")),
-        ));
+        return refuse("cc", problem, format!("{} at level \"flow\"", list_names(known)));
     }
     if [false, true]
         .iter()
@@ -265,7 +247,7 @@ fn check_transport(given: &TcpSpec, transport: &TransportConfig, max_min: bool) 
         let name = given.paths.as_ref().map_or("", |paths| &paths.name);
         let problem = format!("{name:?} chooses paths for single packets, or by what becomes of them");
         let allowed = "a policy that keeps a subflow's path, such as \"ecmp\", at level \"flow\"";
-        return Err(SpecError::new("paths", problem, allowed));
+        return refuse("paths", problem, allowed);
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use weft_spec::{Spec, SpecError, Stop, Time, Traffic, TransportSpec};
+use weft_spec::{Spec, SpecError, Stop, Time, Traffic, TransportSpec, refuse};
 use weft_traffic::{Flow, FlowClass, FlowClasses};
 
 /// The origin of the flows of a traffic entry.
@@ -47,7 +47,7 @@ pub(crate) fn resolve_classes(
                 0 => class.below.to_string(),
                 _ => format!("{} after a class below {min}", class.below),
             };
-            return Err(SpecError::new(path, given, format!("a size above {min}")));
+            return refuse(path, given, format!("a size above {min}"));
         }
         let transport = transport(&class.transport, format!("classes[{i}].transport"))?;
         below.push((
@@ -96,7 +96,7 @@ impl ClassNames {
                         ""
                     };
                     let given = format!("{:?}{problem}", class.name);
-                    return Err(SpecError::new(format!("{path}.name"), given, "a unique name"));
+                    return refuse(format!("{path}.name"), given, "a unique name");
                 }
                 all.names.push(class.name.clone());
                 all.paths.push(path);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use weft_fabric::Fabric;
 use weft_paths::draw;
 use weft_run::{LinkChange, LinkEvent};
-use weft_spec::{LinkEventSpec, LinkState, SpecError, Time};
+use weft_spec::{LinkEventSpec, LinkState, SpecError, Time, Within, conflict, refuse};
 
 use crate::ports::{links_by_name, unknown_layer};
 
@@ -21,8 +21,7 @@ pub(crate) fn resolve(
 ) -> Result<Vec<LinkEvent>, SpecError> {
     let mut all = Vec::with_capacity(events.len());
     for (i, event) in events.iter().enumerate() {
-        let of_event = resolve_event(event, fabric, seed, duration)
-            .map_err(|error| error.within(&format!("events[{i}]")))?;
+        let of_event = resolve_event(event, fabric, seed, duration).within(&format!("events[{i}]"))?;
         all.push(of_event);
     }
     check_states(&all)?;
@@ -43,11 +42,11 @@ fn check_states(entries: &[Vec<LinkEvent>]) -> Result<(), SpecError> {
             was_down += u32::from(down.remove(&event.link));
         }
         if brought_up > 0 && was_down == 0 {
-            return Err(SpecError::conflict(
+            return conflict(
                 format!("events[{i}].state"),
                 "\"up\" for links that are not down",
                 "remove it or add an earlier event with state = \"down\"",
-            ));
+            );
         }
         let downs = entry.iter().filter(|event| event.change == LinkChange::Down);
         down.extend(downs.map(|event| event.link));
@@ -63,16 +62,16 @@ fn resolve_event(
 ) -> Result<Vec<LinkEvent>, SpecError> {
     if event.at >= duration {
         let given = format!("{} is not before the end of the experiment", event.at);
-        return Err(SpecError::new("at", given, format!("a time before {duration}")));
+        return refuse("at", given, format!("a time before {duration}"));
     }
     if event.state == Some(LinkState::Down) {
         let other = [("rate", event.rate.is_some()), ("delay", event.delay.is_some())];
         if let Some((field, _)) = other.into_iter().find(|(_, is_given)| *is_given) {
-            return Err(SpecError::conflict(
+            return conflict(
                 field,
                 "given together with state = \"down\"",
                 "set it in the event that brings the links up",
-            ));
+            );
         }
     }
     let state = event.state.map(|state| match state {
@@ -86,11 +85,7 @@ fn resolve_event(
     ];
     let changes: Vec<LinkChange> = changes.into_iter().flatten().collect();
     if changes.is_empty() {
-        return Err(SpecError::conflict(
-            "",
-            "changes nothing",
-            "set state, rate or delay",
-        ));
+        return conflict("", "changes nothing", "set state, rate or delay");
     }
     let mut chosen = named_links(event, fabric)?;
     let reverse = fabric.reverse_links();
@@ -136,11 +131,7 @@ fn named_links(event: &LinkEventSpec, fabric: &Fabric) -> Result<Vec<u32>, SpecE
         chosen.extend(at.map(|(link, _)| link));
         if chosen.len() == before {
             let given = format!("{given:?} does not exist");
-            return Err(SpecError::new(
-                format!("nodes[{i}]"),
-                given,
-                "the name of a host or switch",
-            ));
+            return refuse(format!("nodes[{i}]"), given, "the name of a host or switch");
         }
     }
     if let Some(layer) = &event.layer {
@@ -152,11 +143,7 @@ fn named_links(event: &LinkEventSpec, fabric: &Fabric) -> Result<Vec<u32>, SpecE
         }
     }
     if chosen.is_empty() {
-        return Err(SpecError::conflict(
-            "",
-            "selects no links",
-            "set links, nodes or layer",
-        ));
+        return conflict("", "selects no links", "set links, nodes or layer");
     }
     Ok(chosen)
 }

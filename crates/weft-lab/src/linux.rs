@@ -17,7 +17,7 @@ use arrow_select::concat::concat_batches;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use tempfile::TempDir;
 use weft_run::{ActiveRun, Backend, Counters, Error, Level, Plan, RunOptions, RunOutput, RunResult, TABLES};
-use weft_spec::{Spec, SpecError, Time};
+use weft_spec::{Spec, SpecError, Time, conflict};
 use weft_transports::TcpSpec;
 
 use crate::ports::link_path;
@@ -43,20 +43,20 @@ impl Backend for LinuxBackend {
     /// Accepts every plan: `weftd testbed` refuses those that the kernel cannot run.
     fn check(&self, plan: &Plan) -> Result<(), SpecError> {
         if !plan.events.is_empty() {
-            return Err(SpecError::conflict(
+            return conflict(
                 "events",
                 "not supported at level \"linux\"",
                 "remove them or use another level",
-            ));
+            );
         }
         let layer = plan.spec.layers.keys().map(|name| format!("layers.{name}"));
         let link = plan.spec.links.keys().map(|name| link_path(name));
         if let Some(path) = layer.chain(link).next() {
-            return Err(SpecError::conflict(
+            return conflict(
                 path,
                 "not supported at level \"linux\"",
                 "remove it or use another level",
-            ));
+            );
         }
         for (name, transport) in &plan.spec.transports {
             let cc = TcpSpec::from_spec(transport)?.cc;
@@ -67,11 +67,7 @@ impl Backend for LinuxBackend {
                     "{:?} is a user-defined algorithm, which level \"linux\" cannot run",
                     cc.name
                 );
-                return Err(SpecError::conflict(
-                    path,
-                    problem,
-                    "use a built-in algorithm or another level",
-                ));
+                return conflict(path, problem, "use a built-in algorithm or another level");
             }
         }
         Ok(())

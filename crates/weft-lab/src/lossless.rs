@@ -1,7 +1,7 @@
 //! Checks of lossless queues: they are everywhere or nowhere, and their thresholds fit into the buffers.
 
 use weft_fabric::{Fabric, Link, Lossless, QueueKind};
-use weft_spec::{Size, Spec, SpecError};
+use weft_spec::{Size, Spec, SpecError, conflict, refuse};
 use weft_transports::TransportConfig;
 
 use crate::ports::Ports;
@@ -31,12 +31,12 @@ pub(crate) fn check(
         let QueueKind::Lossless(lossless) = &link.kind else {
             let problem = format!("drops packets of layer {layer:?}, but {first} is lossless");
             let remedy = "use \"lossless\" for all layers or for none";
-            return Err(SpecError::conflict(path, problem, remedy));
+            return conflict(path, problem, remedy);
         };
         if lossless.classes != classes {
             let problem = format!("{} contradicts the {classes} of {first}", lossless.classes);
             let remedy = "use one number for all layers";
-            return Err(SpecError::conflict(format!("{path}.classes"), problem, remedy));
+            return conflict(format!("{path}.classes"), problem, remedy);
         }
     }
     let sizes = transports.iter().map(|transport| transport.sizes().max());
@@ -55,11 +55,7 @@ pub(crate) fn check(
         let Some(number) = reverse else {
             let [from, to] = [incoming.from, incoming.to].map(|node| &fabric.nodes[node as usize].name);
             let problem = format!("the link {from}->{to} is one way, so that {first} cannot pause it");
-            return Err(SpecError::conflict(
-                "topology",
-                problem,
-                "add a link in the other direction",
-            ));
+            return conflict("topology", problem, "add a link in the other direction");
         };
         let outgoing = &fabric.links[number as usize];
         if let QueueKind::Lossless(lossless) = &outgoing.kind {
@@ -90,11 +86,7 @@ fn check_pools(fabric: &Fabric, kind_path: impl Fn(u32) -> String) -> Result<(),
                 fabric.nodes[link.from as usize].name
             );
             let path = format!("{}.headroom_pool", kind_path(number));
-            return Err(SpecError::conflict(
-                path,
-                problem,
-                "use one pool for all ports of a switch",
-            ));
+            return conflict(path, problem, "use one pool for all ports of a switch");
         }
     }
     Ok(())
@@ -121,18 +113,14 @@ fn check_thresholds(
                 Size(headroom)
             );
             let allowed = format!("at most {}", Size(limit.saturating_sub(packet)));
-            return Err(SpecError::new(path("headroom"), given, allowed));
+            return refuse(path("headroom"), given, allowed);
         }
         let given = format!(
             "{buffer} is less than a packet and the headroom of {} of layer {:?}",
             Size(headroom),
             outgoing.layer
         );
-        return Err(SpecError::new(
-            limit_path,
-            given,
-            format!("at least {}", Size(headroom + packet)),
-        ));
+        return refuse(limit_path, given, format!("at least {}", Size(headroom + packet)));
     }
     if thresholds.capacity > limit {
         let given = format!(
@@ -140,19 +128,19 @@ fn check_thresholds(
             Size(thresholds.xoff),
             Size(headroom)
         );
-        return Err(SpecError::new(path("xoff"), given, format!("at most {room}")));
+        return refuse(path("xoff"), given, format!("at most {room}"));
     }
     if thresholds.xoff < packet {
         let given = format!(
             "{} is less than the largest packet ({packet}B on the wire)",
             Size(thresholds.xoff)
         );
-        return Err(SpecError::new(path("xoff"), given, format!("at least {packet}B")));
+        return refuse(path("xoff"), given, format!("at least {packet}B"));
     }
     if thresholds.xon > thresholds.xoff {
         let xoff = Size(thresholds.xoff);
         let given = format!("{} is above xoff, which is {xoff}", Size(thresholds.xon));
-        return Err(SpecError::new(path("xon"), given, format!("at most {xoff}")));
+        return refuse(path("xon"), given, format!("at most {xoff}"));
     }
     Ok(())
 }

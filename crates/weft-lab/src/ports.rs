@@ -11,7 +11,7 @@ use weft_fabric::{
     Fabric, Link, QUEUES, QueueConfig, QueueKind, QueueParameters, check_mark, resolve_queue_kind,
 };
 use weft_run::{Backend, Feature};
-use weft_spec::{Layer, QueueKindSpec, Rate, Spec, SpecError};
+use weft_spec::{Layer, QueueKindSpec, Rate, Spec, SpecError, Within, conflict, refuse};
 use weft_transports::{find_kind, kinds};
 
 use crate::resolve::UNSUPPORTED;
@@ -210,7 +210,7 @@ fn port_of(
     }
     port.kind
         .check_port(port.queue)
-        .map_err(|error| error.within(&port.kind_from.kind_path(spec)))?;
+        .within(&port.kind_from.kind_path(spec))?;
     if port.kind.marks() {
         port.queue.mark = None;
     }
@@ -227,11 +227,11 @@ fn refuse_queue(spec: &Spec, place: Place, settings: &Layer) -> Result<(), SpecE
         ("queue", settings.queue.is_some()),
     ];
     match stated.iter().find(|(_, is_stated)| *is_stated) {
-        Some((field, _)) if !matches!(place, Place::Cable(_)) => Err(SpecError::conflict(
+        Some((field, _)) if !matches!(place, Place::Cable(_)) => conflict(
             format!("{}.{field}", place.path(spec)),
             "the ports of hosts have no queue with this hosts.qdisc",
             "remove this field or set hosts.qdisc = \"switch\"",
-        )),
+        ),
         _ => Ok(()),
     }
 }
@@ -260,18 +260,17 @@ fn resolve_kinds(
     backend: &dyn Backend,
     fabric: &mut Fabric,
 ) -> Result<BTreeMap<Place, QueueKind>, SpecError> {
-    let whole = resolve_kind(&mut spec.queues.kind, backend).map_err(|error| error.within("queues.kind"))?;
+    let whole = resolve_kind(&mut spec.queues.kind, backend).within("queues.kind")?;
     if whole.marks() {
         let host_mark = spec.queues.host.mark.unwrap_or_default();
         for (field, mark) in [("queues.mark", spec.queues.mark), ("queues.host.mark", host_mark)] {
-            check_mark(whole.name(), mark).map_err(|error| error.within(field))?;
+            check_mark(whole.name(), mark).within(field)?;
         }
     }
     let mut found = BTreeMap::from([(Place::Network, whole)]);
     let mut resolve = |place: Place, settings: &mut Layer, path: &str| {
         if let Some(given) = &mut settings.queue {
-            let kind =
-                resolve_kind(given, backend).map_err(|error| error.within(&format!("{path}.queue")))?;
+            let kind = resolve_kind(given, backend).within(&format!("{path}.queue"))?;
             found.insert(place, kind);
         }
         Ok(())
@@ -284,12 +283,12 @@ fn resolve_kinds(
             return Err(unknown_layer(fabric, name).within("layers"));
         };
         let path = format!("layers.{name}");
-        check_changes(layer).map_err(|error| error.within(&path))?;
+        check_changes(layer).within(&path)?;
         resolve(Place::Layer(link.layer), layer, &path)?;
     }
     for (index, (name, settings)) in (0..).zip(&mut spec.links) {
         let path = link_path(name);
-        check_changes(settings).map_err(|error| error.within(&path))?;
+        check_changes(settings).within(&path)?;
         resolve(Place::Link(index), settings, &path)?;
     }
     Ok(found)
@@ -304,18 +303,14 @@ fn resolve_kind(given: &mut QueueKindSpec, backend: &dyn Backend) -> Result<Queu
             given.name,
             backend.level().name
         );
-        return Err(SpecError::conflict("", problem, UNSUPPORTED));
+        return conflict("", problem, UNSUPPORTED);
     }
     Ok(kind)
 }
 
 fn check_changes(settings: &Layer) -> Result<(), SpecError> {
     if *settings == Layer::default() {
-        return Err(SpecError::conflict(
-            "",
-            "changes nothing",
-            "set rate, limit, mark or queue",
-        ));
+        return conflict("", "changes nothing", "set rate, limit, mark or queue");
     }
     Ok(())
 }
@@ -355,7 +350,7 @@ pub(crate) fn links_by_name(fabric: &Fabric, name: &str, path: &str) -> Result<V
             .map(|link| format!("\"{}->{}\"", node(link.from), node(link.to)))
             .collect();
         let allowed = format!("a link by its ends, such as {}", examples.join(", "));
-        return Err(SpecError::new(path, format!("{name:?} does not exist"), allowed));
+        return refuse(path, format!("{name:?} does not exist"), allowed);
     }
     Ok(named)
 }

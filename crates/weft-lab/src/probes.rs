@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_fabric::{Fabric, NodeId};
 use weft_run::{Probe, ProbedFlows};
-use weft_spec::{Entry, SpecError, Time, entries};
+use weft_spec::{Entry, SpecError, Time, Within, entries, refuse};
 use weft_traffic::{Flow, FlowGenerator};
 
 pub(crate) use flows::TransportStates;
@@ -97,7 +97,7 @@ pub(crate) fn resolve(
     let mut distributions = BTreeSet::new();
     for (i, entry) in entries.iter().enumerate() {
         let path = format!("probes[{i}]");
-        let kind = weft_spec::find(PROBES, "kind", &entry.kind).map_err(|error| error.within(&path))?;
+        let kind = weft_spec::find(PROBES, "kind", &entry.kind).within(&path)?;
         let loaded =
             (kind.parse)(&entry.params).map_err(|error| error.with_known_fields(&["kind"]).within(&path))?;
         match loaded.value.interval() {
@@ -111,11 +111,7 @@ pub(crate) fn resolve(
             }
             _ => {}
         }
-        for probe in loaded
-            .value
-            .resolve(context)
-            .map_err(|error| error.within(&path))?
-        {
+        for probe in loaded.value.resolve(context).within(&path)? {
             let wide = match &probe {
                 // The amount of data that flows send is known only during the run.
                 Probe::Queue { .. } | Probe::Latency { .. } | Probe::Steps { .. } | Probe::Packets { .. } => {
@@ -162,15 +158,11 @@ struct QueueProbe {
 impl ProbeKind for QueueProbe {
     fn resolve(&self, context: &ProbeContext<'_>) -> Result<Vec<Probe>, SpecError> {
         if self.at.is_empty() {
-            return Err(SpecError::new(
-                "at",
-                "an empty list",
-                "at least one link or layer",
-            ));
+            return refuse("at", "an empty list", "at least one link or layer");
         }
         let mut links = BTreeSet::new();
         for (i, name) in self.at.iter().enumerate() {
-            let found = links_named(name, context).map_err(|error| error.within(&format!("at[{i}]")))?;
+            let found = links_named(name, context).within(&format!("at[{i}]"))?;
             links.extend(found);
         }
         let probes = links.into_iter().flat_map(|link| {
@@ -188,7 +180,6 @@ impl ProbeKind for QueueProbe {
 /// Returns the indices of the links "FROM->TO", one for each cable, or of all links of the layer `name`.
 fn links_named(name: &str, context: &ProbeContext<'_>) -> Result<Vec<u32>, SpecError> {
     let links = &context.fabric.links;
-    let refuse = |problem: String, allowed: String| Err(SpecError::new("", problem, allowed));
     if let Some((from, to)) = name.split_once("->") {
         let (from, to) = (from.trim(), to.trim());
         let Some(node) = context.node(from) else {
@@ -197,7 +188,7 @@ fn links_named(name: &str, context: &ProbeContext<'_>) -> Result<Vec<u32>, SpecE
                 &context.fabric.nodes[context.fabric.nodes.len() - 1].name,
             );
             let allowed = format!("FROM->TO with names of nodes, from {first:?} to {last:?}");
-            return refuse(format!("{name:?}: there is no node {from:?}"), allowed);
+            return refuse("", format!("{name:?}: there is no node {from:?}"), allowed);
         };
         let leaving = || links.iter().zip(0..).filter(|(link, _)| link.from == node);
         let to_node = context.node(to);
@@ -219,6 +210,7 @@ fn links_named(name: &str, context: &ProbeContext<'_>) -> Result<Vec<u32>, SpecE
             String::new()
         };
         return refuse(
+            "",
             format!("{name:?}: {from} has no link to {to:?}"),
             format!("{}{more}", names.join(", ")),
         );
@@ -233,6 +225,7 @@ fn links_named(name: &str, context: &ProbeContext<'_>) -> Result<Vec<u32>, SpecE
         let layers: BTreeSet<_> = links.iter().map(|link| format!("{:?}", link.layer)).collect();
         let layers: Vec<_> = layers.into_iter().collect();
         return refuse(
+            "",
             format!("{name:?} is not a layer"),
             format!("\"FROM->TO\", or a layer: {}", layers.join(", ")),
         );

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use weft_fabric::{Fabric, NodeId, QueueKind, QueueParameters};
-use weft_spec::{Size, Spec, SpecError};
+use weft_spec::{Size, Spec, SpecError, conflict, refuse};
 use weft_transports::{Parameters, TransportConfig};
 
 use crate::lossless;
@@ -51,17 +51,13 @@ fn check_classes(spec: &Spec, transports: &[TransportConfig], ports: &Ports) -> 
         if let Some((field, class)) = chosen.iter().find(|(_, class)| usize::from(*class) >= classes) {
             let last = classes - 1;
             let given = format!("{class} is above the last class of {path}, {last}");
-            return Err(SpecError::new(field, given, format!("0 to {last}")));
+            return refuse(field, given, format!("0 to {last}"));
         }
         let is_used = |class: &usize| chosen.iter().any(|(_, used)| usize::from(*used) == *class);
         if let Some(unused) = (0..classes).find(|class| !is_used(class)) {
             let remedy = format!("remove it or set class = {unused} in a transport");
             let problem = "no transport has this class";
-            return Err(SpecError::conflict(
-                format!("{path}.classes[{unused}]"),
-                problem,
-                remedy,
-            ));
+            return conflict(format!("{path}.classes[{unused}]"), problem, remedy);
         }
     }
     let is_stated = |(field, class): &&(String, u8)| *class > 0 || field.ends_with("ack_class");
@@ -70,7 +66,7 @@ fn check_classes(spec: &Spec, transports: &[TransportConfig], ports: &Ports) -> 
         Some((field, class)) => {
             let problem = format!("{class} is not used, because no queue has classes");
             let remedy = "remove this field or use queues with classes, such as those of kind \"priority\"";
-            Err(SpecError::conflict(field, problem, remedy))
+            conflict(field, problem, remedy)
         }
     }
 }
@@ -128,7 +124,7 @@ fn check_buffers(spec: &Spec, fabric: &Fabric, ports: &Ports) -> Result<(), Spec
         if *buffer != shared.buffer {
             let problem = format!("{} contradicts {buffer} of other ports of {node}", shared.buffer);
             let remedy = "use one size for all ports of a switch";
-            return Err(SpecError::conflict(path("buffer"), problem, remedy));
+            return conflict(path("buffer"), problem, remedy);
         }
         *reserved += shared.reserve.0;
         *ports += 1;
@@ -138,7 +134,7 @@ fn check_buffers(spec: &Spec, fabric: &Fabric, ports: &Ports) -> Result<(), Spec
                 shared.reserve
             );
             let allowed = format!("reserves of at most {buffer} in all");
-            return Err(SpecError::new(path("reserve"), given, allowed));
+            return refuse(path("reserve"), given, allowed);
         }
     }
     Ok(())

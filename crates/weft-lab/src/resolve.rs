@@ -7,7 +7,9 @@ use weft_cc::AlgorithmFactory;
 use weft_fabric::{Fabric, NodeId, PortQueues, QueueParameters, TOPOLOGIES};
 use weft_paths::{CONTROLLERS, Controller, Granularity, PathPolicy};
 use weft_run::{Backend, Feature, Plan};
-use weft_spec::{KindSpec, Qdisc, QueueSize, Rate, Spec, SpecError, Time, Traffic, find};
+use weft_spec::{
+    KindSpec, Qdisc, QueueSize, Rate, Spec, SpecError, Time, Traffic, Within, conflict, find, refuse,
+};
 use weft_traffic::{Flow, FlowGenerator, MAX_FLOWS, PatternContext, TRAFFIC};
 use weft_transports::{TransportConfig, kinds};
 
@@ -56,10 +58,7 @@ pub(crate) fn resolve(
     memory
         .check(backend.network_bytes(size))
         .map_err(|error| SpecError::conflict("topology", error.to_string(), "use a smaller network"))?;
-    let mut fabric = topology
-        .value
-        .build(&port_queues)
-        .map_err(|error| error.within("topology"))?;
+    let mut fabric = topology.value.build(&port_queues).within("topology")?;
     let ports = Ports::set(&mut resolved, backend, has_nic, &mut fabric)?;
     resolved.topology = KindSpec {
         kind: spec.topology.kind.clone(),
@@ -114,7 +113,7 @@ pub(crate) fn resolve(
         && !backend.has(Feature::Sharing)
     {
         let problem = format!("{sharing} is not supported at level {:?}", backend.level().name);
-        return Err(SpecError::conflict("sharing", problem, UNSUPPORTED));
+        return conflict("sharing", problem, UNSUPPORTED);
     }
     let plan = Plan {
         spec: resolved,
@@ -160,10 +159,9 @@ fn resolve_transports(
     let mut transports = Vec::new();
     for (name, transport) in &mut resolved.transports {
         let path = format!("transports.{name}");
-        let (with_defaults, built) =
-            weft_transports::resolve(transport, kinds(), &context).map_err(|error| error.within(&path))?;
+        let (with_defaults, built) = weft_transports::resolve(transport, kinds(), &context).within(&path)?;
         check_queue_fits_packet(spec, fabric, ports, &built, &path)?;
-        transports::check_kind(backend, built.kind).map_err(|error| error.within(&path))?;
+        transports::check_kind(backend, built.kind).within(&path)?;
         *transport = with_defaults;
         transports.push(built);
     }
@@ -187,7 +185,7 @@ fn controller(
             controller.kind,
             backend.level().name
         );
-        return Err(SpecError::conflict("controller", problem, UNSUPPORTED));
+        return conflict("controller", problem, UNSUPPORTED);
     }
     let loaded = (kind.parse)(&controller.params)
         .map_err(|error| error.with_known_fields(&["kind"]).within("controller"))?;
@@ -200,7 +198,7 @@ fn controller(
                 controller.kind
             );
             let remedy = "use a policy that keeps the path, such as \"ecmp\"";
-            return Err(SpecError::conflict("controller", problem, remedy));
+            return conflict("controller", problem, remedy);
         }
     }
     controller.params = loaded.params;
@@ -220,7 +218,7 @@ fn check_queue_fits_packet(
     let check = |limit: QueueSize, field: &dyn Fn() -> String| {
         if limit < QueueSize::Bytes(packet.into()) {
             let given = format!("{limit} is less than a packet of {path} ({packet}B on the wire)");
-            return Err(SpecError::new(field(), given, format!("at least {packet}B")));
+            return refuse(field(), given, format!("at least {packet}B"));
         }
         Ok(())
     };
@@ -260,11 +258,7 @@ fn name_traffic(traffic: &mut [Traffic]) -> Result<(), SpecError> {
         let name = entry.name.as_deref().unwrap_or("");
         if let Some(first) = names.insert(name, i) {
             let given = format!("{name:?} is also the name of traffic[{first}]");
-            return Err(SpecError::new(
-                format!("traffic[{i}].name"),
-                given,
-                "a unique name",
-            ));
+            return refuse(format!("traffic[{i}].name"), given, "a unique name");
         }
     }
     Ok(())
@@ -293,7 +287,7 @@ fn traffic_flows(
     fit: impl Fn(u64) -> Result<(), InsufficientMemory>,
 ) -> Result<TrafficFlows, SpecError> {
     if spec.traffic.is_empty() {
-        return Err(SpecError::new("traffic", "an empty list", "at least one entry"));
+        return refuse("traffic", "an empty list", "at least one entry");
     }
     let hosts: Vec<&str> = fabric
         .hosts
@@ -316,8 +310,7 @@ fn traffic_flows(
         let path = format!("traffic[{i}]");
         let kind = find(TRAFFIC, "kind", &entry.kind)
             .map_err(|error| hints::related_traffic(&entry.kind).unwrap_or(error).within(&path))?;
-        let classes = classes::resolve_classes(entry, &spec.transports, first_class)
-            .map_err(|error| error.within(&path))?;
+        let classes = classes::resolve_classes(entry, &spec.transports, first_class).within(&path)?;
         first_class = classes.default.class + 1;
         let loaded = (kind.parse)(&entry.params)
             .map_err(|error| error.with_known_fields(COMMON_FIELDS).within(&path))?;
@@ -334,16 +327,10 @@ fn traffic_flows(
                 "use fewer concurrent flows or fewer subflows",
             )
         })?;
-        let mut flows = loaded
-            .value
-            .flows(&context)
-            .map_err(|error| error.within(&path))?;
+        let mut flows = loaded.value.flows(&context).within(&path)?;
         context.identify(&mut flows);
-        check_flows(&flows, fabric, spec.duration).map_err(|error| error.within(&path))?;
-        let generator = loaded
-            .value
-            .generator(&context)
-            .map_err(|error| error.within(&path))?;
+        check_flows(&flows, fabric, spec.duration).within(&path)?;
+        let generator = loaded.value.generator(&context).within(&path)?;
         entries.push(match &generator {
             Some(_) => EntryFlows::Generated,
             None if loaded.value.draws_flows() => EntryFlows::Drawn,
@@ -351,18 +338,14 @@ fn traffic_flows(
             None => EntryFlows::Fixed,
         });
         if let Some(generator) = generator {
-            check_generator(generator.as_ref(), fabric).map_err(|error| error.within(&path))?;
+            check_generator(generator.as_ref(), fabric).within(&path)?;
             generators.push(generator);
         }
         entry.params = loaded.params;
         all.extend(flows);
         if all.len() as u64 > MAX_FLOWS {
             let given = format!("{} flows with those of the previous entries", all.len());
-            return Err(SpecError::new(
-                path,
-                given,
-                format!("at most {MAX_FLOWS} flows in all"),
-            ));
+            return refuse(path, given, format!("at most {MAX_FLOWS} flows in all"));
         }
     }
     Ok(TrafficFlows {
@@ -409,7 +392,7 @@ fn check_write_rates(
     let any = find_write_rate(flows, generators, |_| true);
     if let Some(traffic) = any.filter(|_| !backend.has(Feature::WriteRates)) {
         let problem = format!("not supported at level {:?}", backend.level().name);
-        return Err(SpecError::conflict(field(traffic), problem, UNSUPPORTED));
+        return conflict(field(traffic), problem, UNSUPPORTED);
     }
     for transport in transports {
         let Some(remedy) = transport.parameters.refused_write_rate() else {
@@ -418,7 +401,7 @@ fn check_write_rates(
         let is_of_kind = |flow: &Flow| transports[flow.transport as usize].kind == transport.kind;
         if let Some(traffic) = find_write_rate(flows, generators, is_of_kind) {
             let problem = format!("not used with transports of kind {:?}", transport.kind);
-            return Err(SpecError::conflict(field(traffic), problem, remedy));
+            return conflict(field(traffic), problem, remedy);
         }
     }
     Ok(())
@@ -468,7 +451,7 @@ fn check_connected<P: Iterator<Item = (u32, u32)>>(
         }
         None => (problem, "choose connected hosts".to_owned()),
     };
-    Err(SpecError::conflict("", problem, remedy))
+    conflict("", problem, remedy)
 }
 
 /// Returns the hosts between two nodes on the way that passes through the fewest hosts. The list is empty
@@ -510,7 +493,7 @@ fn check_flows(flows: &[Flow], fabric: &Fabric, duration: Time) -> Result<(), Sp
     match flows.iter().map(|flow| flow.start).min() {
         Some(first) if first >= duration => {
             let problem = format!("the first flow opens at {first}, not before the end at {duration}");
-            Err(SpecError::conflict("", problem, "set an earlier start"))
+            conflict("", problem, "set an earlier start")
         }
         _ => Ok(()),
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weft_bpf_native::NativeFactory;
 use weft_cc::{Algorithm, AlgorithmFactory};
 use weft_run::Backend;
-use weft_spec::{Cc, SpecError};
+use weft_spec::{Cc, SpecError, conflict, list_names};
 
 /// Checks that the level has this kind of transport.
 pub(crate) fn check_kind(backend: &dyn Backend, kind: &str) -> Result<(), SpecError> {
@@ -13,12 +13,11 @@ pub(crate) fn check_kind(backend: &dyn Backend, kind: &str) -> Result<(), SpecEr
     if allowed.contains(&kind) {
         return Ok(());
     }
-    let names: Vec<_> = allowed.iter().map(|name| format!("{name:?}")).collect();
-    Err(SpecError::conflict(
+    conflict(
         "kind",
         format!("{kind:?} is not supported at level {:?}", backend.level().name),
-        format!("use {} or another level", names.join(", ")),
-    ))
+        format!("use {} or another level", list_names(allowed)),
+    )
 }
 
 /// Resolves the algorithm. Also returns its name with all parameters.
@@ -33,7 +32,7 @@ pub(crate) fn congestion_control(
         if let Some(parameter) = spec.parameters.keys().next() {
             let path = format!("cc.{parameter}");
             let problem = format!("{:?} has no parameters", spec.name);
-            return Err(SpecError::conflict(path, problem, "remove it"));
+            return conflict(path, problem, "remove it");
         }
         return Ok((spec.clone(), Algorithm::custom(Arc::clone(factory))));
     }

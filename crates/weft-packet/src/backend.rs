@@ -7,7 +7,7 @@ use weft_paths::draw_seed;
 use weft_run::{
     ActiveRun, Backend, Counters, Error, Feature, Level, Outcome, Plan, RunOptions, RunOutput, WireFormat,
 };
-use weft_spec::{HostJitter, HostQueues, Hosts, Spec, SpecError, Time};
+use weft_spec::{HostJitter, HostQueues, Hosts, Spec, SpecError, Time, conflict};
 use weft_transports::{NamedProfile, PROFILES, TransportConfig, profile_name};
 
 use crate::transport::transports;
@@ -44,11 +44,11 @@ impl Backend for PacketBackend {
             _ if spec.queues.host == HostQueues::default() => spec.hosts.qdisc.or(profile.hosts.qdisc),
             None | Some(weft_spec::Qdisc::Switch) => Some(weft_spec::Qdisc::Switch),
             Some(weft_spec::Qdisc::Fq | weft_spec::Qdisc::Fifo) => {
-                return Err(SpecError::conflict(
+                return conflict(
                     "queues.host",
                     "the ports of hosts have no queue with this hosts.qdisc",
                     "remove this table or set hosts.qdisc = \"switch\"",
-                ));
+                );
             }
         };
         spec.hosts = Hosts {

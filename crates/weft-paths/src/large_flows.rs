@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use weft_fabric::{Fabric, NodeId};
-use weft_spec::{SpecError, Time};
+use weft_spec::{SpecError, Time, refuse};
 
 use crate::SubflowObservation;
 
@@ -22,11 +22,7 @@ pub(crate) fn default_threshold() -> f64 {
 /// Returns an error if the interval of a controller is too short.
 pub(crate) fn check_interval(interval: Time) -> Result<(), SpecError> {
     if interval < MIN_INTERVAL {
-        return Err(SpecError::new(
-            "interval",
-            interval.to_string(),
-            format!("at least {MIN_INTERVAL}"),
-        ));
+        return refuse("interval", interval, format!("at least {MIN_INTERVAL}"));
     }
     Ok(())
 }

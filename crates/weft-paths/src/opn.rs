@@ -41,7 +41,7 @@ use std::sync::LazyLock;
 use lambert_w::lambert_w;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{SpecError, Time};
+use weft_spec::{SpecError, Time, refuse};
 
 use crate::draw::{draw, uniform_below};
 use crate::{Granularity, PathPolicy, Paths, SubflowDirection};
@@ -141,11 +141,7 @@ impl PathPolicy for Opn {
             ("period", self.period),
         ] {
             if value < MIN_INTERVAL {
-                return Err(SpecError::new(
-                    field,
-                    value.to_string(),
-                    format!("at least {MIN_INTERVAL}"),
-                ));
+                return refuse(field, value, format!("at least {MIN_INTERVAL}"));
             }
         }
         Ok(())

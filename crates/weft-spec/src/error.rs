@@ -44,8 +44,7 @@ impl SpecError {
         names: impl IntoIterator<Item = &'a str>,
     ) -> Self {
         let names: Vec<_> = names.into_iter().collect();
-        let quoted: Vec<_> = names.iter().map(|name| format!("{name:?}")).collect();
-        Self::new(path, format!("{given:?} does not exist"), quoted.join(", ")).suggest(given, names)
+        Self::new(path, format!("{given:?} does not exist"), list_names(&names)).suggest(given, names)
     }
 
     /// Suggests the only name that is clearly nearest to `given`, if there is one.
@@ -74,6 +73,43 @@ impl SpecError {
             (outer, inner) => format!("{outer}.{inner}"),
         };
         self
+    }
+}
+
+/// Returns names to choose from, as they are written in a spec.
+pub fn list_names(names: impl IntoIterator<Item: fmt::Debug>) -> String {
+    let quoted: Vec<_> = names.into_iter().map(|name| format!("{name:?}")).collect();
+    quoted.join(", ")
+}
+
+/// Returns [`SpecError::new`] as the result of a check.
+pub fn refuse<T>(
+    path: impl Into<String>,
+    given: impl fmt::Display,
+    allowed: impl Into<String>,
+) -> Result<T, SpecError> {
+    Err(SpecError::new(path, given.to_string(), allowed))
+}
+
+/// Returns [`SpecError::conflict`] as the result of a check.
+pub fn conflict<T>(
+    path: impl Into<String>,
+    problem: impl Into<String>,
+    remedy: impl Into<String>,
+) -> Result<T, SpecError> {
+    Err(SpecError::conflict(path, problem, remedy))
+}
+
+/// Results of parts of a spec, whose errors name the part.
+pub trait Within {
+    /// Prefixes the path of the error with the field `outer`, as [`SpecError::within`] does.
+    #[must_use]
+    fn within(self, outer: &str) -> Self;
+}
+
+impl<T> Within for Result<T, SpecError> {
+    fn within(self, outer: &str) -> Self {
+        self.map_err(|error| error.within(outer))
     }
 }
 

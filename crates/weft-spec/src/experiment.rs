@@ -9,7 +9,9 @@ use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::Table;
 
-use crate::{Hosts, Layer, QueueKindSpec, QueueSize, Rate, Size, SpecError, Time, from_table};
+use crate::{
+    Hosts, Layer, QueueKindSpec, QueueSize, Rate, Size, SpecError, Time, Within, from_table, refuse,
+};
 
 /// An experiment: a network, transports, and traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -121,11 +123,11 @@ impl Measure {
         let stop = self.stop.unwrap_or(duration);
         if stop > duration {
             let allowed = format!("at most {duration}, the experiment's duration");
-            return Err(SpecError::new("stop", stop.to_string(), allowed));
+            return refuse("stop", stop, allowed);
         }
         if self.start >= stop {
             let allowed = format!("below {stop}, the end of the measurement");
-            return Err(SpecError::new("start", self.start.to_string(), allowed));
+            return refuse("start", self.start, allowed);
         }
         Ok(())
     }
@@ -352,26 +354,23 @@ impl Spec {
     /// Returns the first error, with its path.
     pub fn from_table(table: &Table) -> Result<Self, SpecError> {
         let spec: Spec = from_table(table)?;
-        check_name(&spec.name).map_err(|error| error.within("name"))?;
+        check_name(&spec.name).within("name")?;
         spec.duration.above_zero("duration")?;
         for name in spec.transports.keys() {
-            check_name(name).map_err(|error| error.within("transports"))?;
+            check_name(name).within("transports")?;
         }
         for (i, entry) in spec.traffic.iter().enumerate() {
             if let Some(name) = &entry.name {
-                check_name(name).map_err(|error| error.within(&format!("traffic[{i}].name")))?;
+                check_name(name).within(&format!("traffic[{i}].name"))?;
             }
             for (c, class) in entry.classes.iter().enumerate() {
-                check_name(&class.name)
-                    .map_err(|error| error.within(&format!("traffic[{i}].classes[{c}].name")))?;
+                check_name(&class.name).within(&format!("traffic[{i}].classes[{c}].name"))?;
             }
         }
-        spec.queues.check().map_err(|error| error.within("queues"))?;
-        spec.hosts.check().map_err(|error| error.within("hosts"))?;
+        spec.queues.check().within("queues")?;
+        spec.hosts.check().within("hosts")?;
         if let Some(measure) = &spec.measure {
-            measure
-                .check(spec.duration)
-                .map_err(|error| error.within("measure"))?;
+            measure.check(spec.duration).within("measure")?;
         }
         Ok(spec)
     }
@@ -380,11 +379,7 @@ impl Spec {
 /// Checks a name that tables, plots and messages show on one line.
 fn check_name(name: &str) -> Result<(), SpecError> {
     if name.trim().is_empty() || name.chars().any(char::is_control) {
-        return Err(SpecError::new(
-            "",
-            format!("{name:?}"),
-            "a non-empty name on one line",
-        ));
+        return refuse("", format!("{name:?}"), "a non-empty name on one line");
     }
     Ok(())
 }
@@ -401,7 +396,7 @@ impl Queues {
     fn check(&self) -> Result<(), SpecError> {
         check_queue(self.limit, self.mark)?;
         let (limit, mark) = self.host();
-        check_queue(limit, mark).map_err(|error| error.within("host"))
+        check_queue(limit, mark).within("host")
     }
 }
 
@@ -412,18 +407,18 @@ impl Queues {
 /// Returns an error with the path of the field.
 pub fn check_queue(limit: QueueSize, mark: Mark) -> Result<(), SpecError> {
     if matches!(limit, QueueSize::Packets(0) | QueueSize::Bytes(0)) {
-        return Err(SpecError::new(
+        return refuse(
             "limit",
             format!("{limit} drops every packet"),
             "packets or bytes above 0",
-        ));
+        );
     }
     if matches!(mark, Mark::At(mark) if mark > limit) {
-        return Err(SpecError::new(
+        return refuse(
             "mark",
             format!("{mark} is above the limit of {limit}"),
             format!("at most {limit}"),
-        ));
+        );
     }
     Ok(())
 }

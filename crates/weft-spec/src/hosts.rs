@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::quantity::QuantityVisitor;
 use crate::units::TIME;
-use crate::{Size, SpecError, Time};
+use crate::{Size, SpecError, Time, refuse};
 
 /// Allowed numbers of bytes that a NIC accepts.
 const BQL_LIMITS: std::ops::RangeInclusive<u64> = 1..=1 << 30;
@@ -139,20 +139,16 @@ impl Hosts {
             && jitter > MAX_JITTER
         {
             let allowed = format!("0s to {MAX_JITTER}, or \"packet\"");
-            return Err(SpecError::new("jitter", jitter.to_string(), allowed));
+            return refuse("jitter", jitter, allowed);
         }
         if self.gro_flush_timeout > MAX_GRO_FLUSH_TIMEOUT {
             let allowed = format!("0s to {MAX_GRO_FLUSH_TIMEOUT}");
-            return Err(SpecError::new(
-                "gro_flush_timeout",
-                self.gro_flush_timeout.to_string(),
-                allowed,
-            ));
+            return refuse("gro_flush_timeout", self.gro_flush_timeout, allowed);
         }
         if let Some(limit) = self.bql_limit.filter(|limit| !BQL_LIMITS.contains(&limit.0)) {
             let [least, most] = [BQL_LIMITS.start(), BQL_LIMITS.end()].map(|&bytes| Size(bytes));
             let allowed = format!("{least} to {most}");
-            return Err(SpecError::new("bql_limit", limit.to_string(), allowed));
+            return refuse("bql_limit", limit, allowed);
         }
         Ok(())
     }

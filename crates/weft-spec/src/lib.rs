@@ -20,7 +20,7 @@ mod units;
 mod unmodelled;
 
 pub use entry::{Entry, Parsed, find};
-pub use error::SpecError;
+pub use error::{SpecError, Within, conflict, list_names, refuse};
 pub use experiment::{
     HostQueues, KindSpec, LinkEventSpec, LinkState, MAX_CLASS, Mark, Measure, Queues, RateSharing, SizeClass,
     Spec, Stop, Sweep, Traffic, TransportSpec, check_queue,

@@ -3,8 +3,8 @@
 use toml::de::DeValue;
 use toml::{Table, Value};
 
-use crate::SpecError;
 use crate::tree::from_de_value;
+use crate::{SpecError, Within, conflict, refuse};
 
 const FORM: &str = "KEY=VALUE, with a KEY such as queues.mark or traffic[0].size";
 
@@ -31,18 +31,14 @@ enum PathSegment {
 /// than a table or list, or if an index does not exist.
 pub fn apply_override(spec: &mut Table, assignment: &str) -> Result<(), SpecError> {
     let Some((target, value)) = assignment.split_once('=') else {
-        return Err(SpecError::new("", format!("{assignment:?} has no \"=\""), FORM));
+        return refuse("", format!("{assignment:?} has no \"=\""), FORM);
     };
     let segments = segments(target)
         .ok_or_else(|| SpecError::new("", format!("{assignment:?} does not begin with a field"), FORM))?;
-    let value = literal(value.trim()).map_err(|error| error.within(target.trim()))?;
+    let value = literal(value.trim()).within(target.trim())?;
     let mut rest = segments.into_iter();
     let Some(PathSegment::Key(first)) = rest.next() else {
-        return Err(SpecError::new(
-            "",
-            format!("{assignment:?} does not begin with a field"),
-            FORM,
-        ));
+        return refuse("", format!("{assignment:?} does not begin with a field"), FORM);
     };
     let mut path = first.clone();
     let mut rest = rest.peekable();
@@ -78,15 +74,15 @@ pub fn apply_override(spec: &mut Table, assignment: &str) -> Result<(), SpecErro
             (PathSegment::Key(key), Value::Array(items)) if !items.is_empty() => {
                 let problem = format!("is a list, which has no field {key:?}");
                 let remedy = format!("set {}", entries_with(items, &path, &key));
-                return Err(SpecError::conflict(path, problem, remedy));
+                return conflict(path, problem, remedy);
             }
             (PathSegment::Key(key), other) => {
                 let problem = format!("{}, which has no field {key:?}", kind(other));
-                return Err(SpecError::conflict(path, problem, "set a field of a table"));
+                return conflict(path, problem, "set a field of a table");
             }
             (PathSegment::Index(index), other) => {
                 let problem = format!("{}, which has no entry {index}", kind(other));
-                return Err(SpecError::conflict(path, problem, "set an entry of a list"));
+                return conflict(path, problem, "set an entry of a list");
             }
         }
         if last {
@@ -145,16 +141,16 @@ fn segments(target: &str) -> Option<Vec<PathSegment>> {
 /// an error, not text.
 fn literal(text: &str) -> Result<Value, SpecError> {
     if text.is_empty() {
-        return Err(SpecError::new("", "nothing after \"=\"", "a value, such as \"\""));
+        return refuse("", "nothing after \"=\"", "a value, such as \"\"");
     }
     match DeValue::parse(text).map(|value| from_de_value(value.into_inner())) {
         Ok(Value::Datetime(_)) => Ok(Value::String(text.to_owned())),
         Ok(value) => Ok(value),
-        Err(error) if text.starts_with(['[', '{', '"', '\'']) => Err(SpecError::new(
+        Err(error) if text.starts_with(['[', '{', '"', '\'']) => refuse(
             "",
             format!("{text}: {}", error.message()),
             "a TOML value, or plain text",
-        )),
+        ),
         Err(_) => Ok(Value::String(text.to_owned())),
     }
 }

@@ -1,6 +1,6 @@
 //! Exact reading and writing of numbers with units: in integers, never through a float.
 
-use crate::SpecError;
+use crate::{SpecError, refuse};
 
 /// A kind of quantity and its units.
 pub(crate) struct Dimension {
@@ -28,7 +28,7 @@ impl Dimension {
     /// Returns an error, without a path, if the text is not a number or its unit is missing or
     /// unknown. The value must not be negative, too small, too large, or finer than the base unit.
     pub fn parse(&self, text: &str) -> Result<u64, SpecError> {
-        let refuse = |why: &str| Err(SpecError::new("", format!("{text:?} {why}"), self.allowed()));
+        let refuse = |why: &str| refuse("", format!("{text:?} {why}"), self.allowed());
         let trimmed = text.trim();
         let (negative, rest) = match trimmed.strip_prefix('-') {
             Some(rest) => (true, rest),

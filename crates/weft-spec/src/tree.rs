@@ -8,9 +8,9 @@ use serde_json::Value as Json;
 use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
-use crate::SpecError;
 use crate::file::BYTE_ORDER_MARK;
 use crate::unmodelled::unmodelled;
+use crate::{SpecError, Within, list_names, refuse};
 
 /// Reads the text of a spec: TOML, or JSON if it begins with `{` (which no TOML document does). A
 /// JSON `null` counts as absent. A byte order mark is left out. A whole number beyond 64 bits becomes a
@@ -158,9 +158,9 @@ fn from_json(json: Json) -> Result<Option<Value>, SpecError> {
         Json::Array(items) => {
             let mut array = Vec::with_capacity(items.len());
             for (i, item) in items.into_iter().enumerate() {
-                match from_json(item).map_err(|error| error.within(&format!("[{i}]")))? {
+                match from_json(item).within(&format!("[{i}]"))? {
                     Some(value) => array.push(value),
-                    None => return Err(SpecError::new(format!("[{i}]"), "null", "a value")),
+                    None => return refuse(format!("[{i}]"), "null", "a value"),
                 }
             }
             Value::Array(array)
@@ -168,7 +168,7 @@ fn from_json(json: Json) -> Result<Option<Value>, SpecError> {
         Json::Object(fields) => {
             let mut table = Table::new();
             for (key, field) in fields {
-                if let Some(value) = from_json(field).map_err(|error| error.within(&key))? {
+                if let Some(value) = from_json(field).within(&key)? {
                     table.insert(key, value);
                 }
             }
@@ -203,7 +203,7 @@ fn check_table(root: &Json, schema: &Json, table: &Table) -> Result<(), SpecErro
             Json::Null => &schema["additionalProperties"],
             property => property,
         };
-        check_value(root, property, value).map_err(|error| error.within(key))
+        check_value(root, property, value).within(key)
     })
 }
 
@@ -212,9 +212,9 @@ fn check_value(root: &Json, schema: &Json, value: &Value) -> Result<(), SpecErro
     match value {
         Value::Integer(number) => check_range(schema, *number as f64, &number.to_string()),
         Value::Float(number) => check_range(schema, *number, &number.to_string()),
-        Value::Array(items) => (0..).zip(items).try_for_each(|(i, item)| {
-            check_value(root, &schema["items"], item).map_err(|error| error.within(&format!("[{i}]")))
-        }),
+        Value::Array(items) => (0..)
+            .zip(items)
+            .try_for_each(|(i, item)| check_value(root, &schema["items"], item).within(&format!("[{i}]"))),
         Value::Table(table) => check_table(root, schema, table),
         _ => Ok(()),
     }
@@ -239,7 +239,7 @@ fn check_range(schema: &Json, number: f64, given: &str) -> Result<(), SpecError>
         _ => "",
     };
     let range = range_in_words(schema).unwrap_or_default();
-    Err(SpecError::new("", given, format!("{kind}{range}")))
+    refuse("", given, format!("{kind}{range}"))
 }
 
 /// Returns the range of a number; `None` if its schema has none.
@@ -405,11 +405,7 @@ impl<'de> Deserializer<'de> for ValueDeserializer {
             Value::Integer(i) => visitor.visit_i64(i),
             Value::Float(f) => visitor.visit_f64(f),
             Value::Boolean(b) => visitor.visit_bool(b),
-            Value::Datetime(d) => Err(SpecError::new(
-                "",
-                format!("the date {d}"),
-                "text, a number, a list or a table",
-            )),
+            Value::Datetime(d) => refuse("", format!("the date {d}"), "text, a number, a list or a table"),
             Value::Array(items) => visitor.visit_seq(Items {
                 left: items.into_iter(),
                 next: 0,
@@ -441,7 +437,7 @@ impl<'de> Deserializer<'de> for ValueDeserializer {
     ) -> Result<V::Value, SpecError> {
         match self.0 {
             Value::String(name) => visitor.visit_enum(name.into_deserializer()),
-            other => Err(SpecError::new("", print(&other), list_names(variants))),
+            other => refuse("", print(&other), list_names(variants)),
         }
     }
 
@@ -476,7 +472,7 @@ impl<'de> de::SeqAccess<'de> for Items {
         self.next += 1;
         seed.deserialize(ValueDeserializer(value))
             .map(Some)
-            .map_err(|error| error.within(&format!("[{index}]")))
+            .within(&format!("[{index}]"))
     }
     fn size_hint(&self) -> Option<usize> {
         Some(self.left.len())
@@ -501,8 +497,7 @@ impl<'de> de::MapAccess<'de> for Fields {
         let Some((key, value)) = self.value.take() else {
             return Err(de::Error::custom("a value without its key"));
         };
-        seed.deserialize(ValueDeserializer(value))
-            .map_err(|error| error.within(&key))
+        seed.deserialize(ValueDeserializer(value)).within(&key)
     }
 }
 
@@ -540,15 +535,6 @@ impl de::Error for SpecError {
     fn duplicate_field(field: &'static str) -> Self {
         SpecError::conflict(field, "given twice", "remove one of the two")
     }
-}
-
-/// Returns names to choose from, as they are written in a spec.
-fn list_names(names: &[&str]) -> String {
-    names
-        .iter()
-        .map(|name| format!("{name:?}"))
-        .collect::<Vec<_>>()
-        .join(", ")
 }
 
 fn print(value: &Value) -> String {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use weft_cc::Algorithm;
 use weft_run::Error;
 use weft_run::Plan;
-use weft_spec::{Cc, SpecError};
+use weft_spec::{Cc, SpecError, list_names, refuse};
 use weft_transports::TcpSpec;
 
 use weft_kernel::programs::{self, KernelAlgorithm, Options, Programs};
@@ -25,23 +25,14 @@ pub fn in_kernel(cc: &Cc) -> Result<&'static str, SpecError> {
             // `ecn` is a setting of the hosts, see `classic_ecn`.
             if value != known.default && known.name != "ecn" {
                 let allowed = format!("{}, as the kernel has it, at level \"linux\"", known.default);
-                return Err(SpecError::new(
-                    format!("cc.{}", known.name),
-                    value.to_string(),
-                    allowed,
-                ));
+                return refuse(format!("cc.{}", known.name), value, allowed);
             }
         }
         return Ok(name);
     }
-    let names: Vec<_> = KernelAlgorithm::ALL
-        .iter()
-        .map(|name| name.algorithm())
-        .chain(OWN)
-        .map(|name| format!("{name:?}"))
-        .collect();
-    let allowed = format!("{} at level \"linux\"", names.join(", "));
-    Err(SpecError::new("cc", format!("{:?}", cc.name), allowed))
+    let kernel = KernelAlgorithm::ALL.iter().map(|name| name.algorithm());
+    let allowed = format!("{} at level \"linux\"", list_names(kernel.chain(OWN)));
+    refuse("cc", format!("{:?}", cc.name), allowed)
 }
 
 /// Returns the names and the fields of a plan's transports, all of which are of kind `tcp`.
@@ -73,14 +64,14 @@ pub fn agree(plan: &Plan) -> Result<(), SpecError> {
                 transport.cc.name
             );
             let allowed = "one set of parameters per algorithm at level \"linux\"";
-            return Err(SpecError::new(format!("transports.{name}.cc"), value, allowed));
+            return refuse(format!("transports.{name}.cc"), value, allowed);
         }
         if transport.join_after.0 > 0 {
             let (first, after) = *late.get_or_insert((*name, transport.join_after));
             if after != transport.join_after {
                 let path = format!("transports.{name}.join_after");
                 let allowed = format!("0B, or {after} as in transports.{first}, at level \"linux\"");
-                return Err(SpecError::new(path, transport.join_after.to_string(), allowed));
+                return refuse(path, transport.join_after, allowed);
             }
         }
     }
@@ -108,7 +99,7 @@ pub fn classic_ecn(plan: &Plan) -> Result<bool, SpecError> {
         if cc.name == "lia" && asks && parameter("beta") != 2.0 {
             let allowed = "0, or 2 for ECN as in RFC 3168, at level \"linux\"";
             let path = format!("transports.{name}.cc.beta");
-            return Err(SpecError::new(path, parameter("beta").to_string(), allowed));
+            return refuse(path, parameter("beta").to_string(), allowed);
         }
         let (first, all) = *known.get_or_insert((name, asks));
         if all != asks {
@@ -120,7 +111,7 @@ pub fn classic_ecn(plan: &Plan) -> Result<bool, SpecError> {
                 with(all)
             );
             let allowed = "the same ECN as in RFC 3168 for all, at level \"linux\"";
-            return Err(SpecError::new(format!("transports.{name}.cc"), value, allowed));
+            return refuse(format!("transports.{name}.cc"), value, allowed);
         }
     }
     Ok(known.is_some_and(|(_, asks)| asks))

@@ -1,7 +1,11 @@
 //! Limits of this level. A field of a spec that exceeds them is refused by name.
 
+use std::fmt::Display;
+
 use weft_run::{Plan, Probe, ProbedFlows};
-use weft_spec::{HostJitter, Mark, Qdisc, QueueSize, Rate, Size, SpecError, Time, to_table};
+use weft_spec::{
+    HostJitter, Mark, Qdisc, QueueSize, Rate, Size, SpecError, Time, Within, list_names, to_table,
+};
 use weft_transports::{Profile, TcpSpec};
 
 use super::algorithms::{OWN, agree, classic_ecn, in_kernel, tcp_specs};
@@ -33,11 +37,10 @@ pub fn check(plan: &Plan) -> Result<(), SpecError> {
         );
     }
     if !TOPOLOGIES.contains(&spec.topology.kind.as_str()) {
-        let kinds: Vec<_> = TOPOLOGIES.iter().map(|kind| format!("{kind:?}")).collect();
         return refuse(
             "topology.kind",
             format!("{:?}", spec.topology.kind),
-            kinds.join(", "),
+            list_names(TOPOLOGIES),
         );
     }
     if plan.fabric.links.len() > PORTS {
@@ -81,7 +84,7 @@ pub fn check(plan: &Plan) -> Result<(), SpecError> {
     for (name, transport) in &spec.transports {
         TcpSpec::from_spec(transport)
             .and_then(|tcp| self::transport(&tcp, spec.topology.kind == ONE_PATH))
-            .map_err(|error| error.within(&format!("transports.{name}")))?;
+            .within(&format!("transports.{name}"))?;
     }
     agree(plan)?;
     classic_ecn(plan)?;
@@ -161,8 +164,7 @@ fn transport(transport: &TcpSpec, one_path: bool) -> Result<(), SpecError> {
         && !one_path
         && !POLICIES.contains(&paths.name.as_str())
     {
-        let names: Vec<_> = POLICIES.iter().map(|name| format!("{name:?}")).collect();
-        return refuse("paths", format!("{:?}", paths.name), names.join(", "));
+        return refuse("paths", format!("{:?}", paths.name), list_names(POLICIES));
     }
     // The path manager works with programs only.
     if transport.subflows > 1 && OWN.contains(&transport.cc.name.as_str()) {
@@ -287,10 +289,9 @@ fn probes(plan: &Plan) -> Result<(), SpecError> {
     Ok(())
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "callers hand over what they format")]
-fn refuse<T>(path: impl Into<String>, value: impl ToString, allowed: impl ToString) -> Result<T, SpecError> {
-    let allowed = format!("{} at level \"linux\"", allowed.to_string());
-    Err(SpecError::new(path, value.to_string(), allowed))
+fn refuse<T>(path: impl Into<String>, value: impl Display, allowed: impl Display) -> Result<T, SpecError> {
+    let allowed = format!("{allowed} at level \"linux\"");
+    weft_spec::refuse(path, value, allowed)
 }
 
 /// Fields of a profile that the testbed sets in the kernel; all others are as in the profile `linux`. `reinject`, the RTT sample and the

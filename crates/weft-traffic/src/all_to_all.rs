@@ -3,7 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Size, SpecError, Time};
+use weft_spec::{Size, SpecError, Time, Within, refuse};
 
 use crate::template::FlowTemplate;
 use crate::{Flow, HostSet, MAX_FLOWS, Pattern, PatternContext, random};
@@ -28,14 +28,11 @@ pub struct AllToAll {
 impl Pattern for AllToAll {
     fn flows(&self, context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
         let template = FlowTemplate::new(self.size, self.start, self.jitter)?;
-        let hosts = self
-            .hosts
-            .resolve(context)
-            .map_err(|error| error.within("hosts"))?;
+        let hosts = self.hosts.resolve(context).within("hosts")?;
         let n = hosts.len() as u64;
         if n < 2 || n * (n - 1) > MAX_FLOWS {
             let allowed = format!("at least 2 hosts, and at most {MAX_FLOWS} flows");
-            return Err(SpecError::new("hosts", format!("{n} hosts"), allowed));
+            return refuse("hosts", format!("{n} hosts"), allowed);
         }
         let mut rng = context.rng();
         // Each host starts with the host after it, so that not all start with the first one.

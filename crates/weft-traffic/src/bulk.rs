@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Rate, Size, SpecError, Time};
+use weft_spec::{Rate, Size, SpecError, Time, Within, conflict, refuse};
 
 use crate::matrix::self_flow_error;
 use crate::{Flow, HostSet, MAX_FLOWS, Pairs, Pattern, PatternContext, random};
@@ -50,11 +50,7 @@ impl Pattern for Bulk {
             None => None,
             Some(_) if self.from.is_some() || self.to.is_some() => {
                 let field = if self.from.is_some() { "from" } else { "to" };
-                return Err(SpecError::conflict(
-                    field,
-                    "given together with pairs",
-                    "remove one of the two",
-                ));
+                return conflict(field, "given together with pairs", "remove one of the two");
             }
             Some(pairs) => Some(pairs.resolve(None, None, context, &mut rng)?),
         };
@@ -68,11 +64,7 @@ impl Pattern for Bulk {
         let total = pairs as u64 * u64::from(self.count);
         if !(1..=MAX_FLOWS).contains(&total) {
             let given = format!("{} for {} pairs makes {total} flows", self.count, pairs);
-            return Err(SpecError::new(
-                "count",
-                given,
-                format!("1 to {MAX_FLOWS} flows in all"),
-            ));
+            return refuse("count", given, format!("1 to {MAX_FLOWS} flows in all"));
         }
         let mut flows = Vec::with_capacity(total as usize);
         let mut ends = |pair: usize| match &matrix {
@@ -103,22 +95,18 @@ impl Pattern for Bulk {
 impl Bulk {
     fn check_times(&self) -> Result<(), SpecError> {
         let Some(latest) = self.start.0.checked_add(self.jitter.0).map(Time) else {
-            return Err(SpecError::conflict(
+            return conflict(
                 "jitter",
                 "the sum of start and jitter is too large",
                 "use smaller times",
-            ));
+            );
         };
         self.size.map_or(Ok(()), |size| size.above_zero("size"))?;
         match (self.stop, self.size) {
-            (Some(_), Some(_)) => Err(SpecError::conflict(
-                "stop",
-                "given together with size",
-                "remove one of the two",
-            )),
+            (Some(_), Some(_)) => conflict("stop", "given together with size", "remove one of the two"),
             (Some(stop), None) if stop <= latest => {
                 let given = format!("{stop} is not after start and jitter");
-                Err(SpecError::new("stop", given, format!("a time above {latest}")))
+                refuse("stop", given, format!("a time above {latest}"))
             }
             _ => Ok(()),
         }
@@ -127,12 +115,8 @@ impl Bulk {
     /// Returns the pairs that `from` and `to` define.
     fn matched(&self, context: &PatternContext<'_>) -> Result<Vec<(u32, u32)>, SpecError> {
         let side = |set: &Option<HostSet>, field: &str| match set {
-            Some(set) => set.resolve_all(context).map_err(|error| error.within(field)),
-            None => Err(SpecError::conflict(
-                field,
-                "required field is missing",
-                "set from and to, or pairs",
-            )),
+            Some(set) => set.resolve_all(context).within(field),
+            None => conflict(field, "required field is missing", "set from and to, or pairs"),
         };
         let (from, to) = (side(&self.from, "from")?, side(&self.to, "to")?);
         let pairs: Vec<(u32, u32)> = match (from.as_slice(), to.as_slice()) {
@@ -142,7 +126,7 @@ impl Bulk {
             _ => {
                 let given = format!("{} receivers for {} senders", to.len(), from.len());
                 let remedy = "use one receiver, one sender, or as many of both";
-                return Err(SpecError::conflict("to", given, remedy));
+                return conflict("to", given, remedy);
             }
         };
         if let Some(&(host, _)) = pairs.iter().find(|(from, to)| from == to) {
@@ -152,11 +136,7 @@ impl Bulk {
         if let Some(&(from, to)) = pairs.iter().find(|&&pair| !seen.insert(pair)) {
             let [from, to] = [from, to].map(|host| context.hosts[host as usize]);
             let given = format!("the pair of {from:?} and {to:?} is given twice");
-            return Err(SpecError::conflict(
-                "from",
-                given,
-                "use count for several flows of a pair",
-            ));
+            return conflict("from", given, "use count for several flows of a pair");
         }
         Ok(pairs)
     }

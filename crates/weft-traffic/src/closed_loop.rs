@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Rate, Size, SpecError, Time};
+use weft_spec::{Rate, Size, SpecError, Time, refuse};
 
 use crate::matrix::Matrix;
 use crate::random::{self, RngStreams, StreamId};
@@ -59,11 +59,7 @@ impl Pattern for ClosedLoop {
                 self.count,
                 matrix.senders.len()
             );
-            return Err(SpecError::new(
-                "count",
-                given,
-                format!("1 to {MAX_FLOWS} loops in all"),
-            ));
+            return refuse("count", given, format!("1 to {MAX_FLOWS} loops in all"));
         }
         check_start_before_stop(self.start, self.stop, context)?;
         Ok(Some(Arc::new(ClosedLoopGenerator {
@@ -93,15 +89,11 @@ pub(crate) fn check_start_before_stop(
     match stop {
         Some(stop) if stop <= start => {
             let given = format!("{stop} is not after the start");
-            Err(SpecError::new("stop", given, format!("a time above {start}")))
+            refuse("stop", given, format!("a time above {start}"))
         }
         _ if start >= context.duration => {
             let given = format!("{start} is not before the end of the experiment");
-            Err(SpecError::new(
-                "start",
-                given,
-                format!("a time before {}", context.duration),
-            ))
+            refuse("start", given, format!("a time before {}", context.duration))
         }
         _ => Ok(()),
     }

@@ -4,7 +4,7 @@ use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Size, SpecError, read_text};
+use weft_spec::{Size, SpecError, conflict, list_names, read_text, refuse};
 
 use crate::sizes::{MAX_SIZE, SizeSampler};
 
@@ -41,31 +41,23 @@ impl SizeSampler for Empirical {
         if let Some(points) = &self.points {
             if self.cdf.is_some() || self.unit.is_some() {
                 let field = if self.cdf.is_some() { "cdf" } else { "unit" };
-                return Err(SpecError::conflict(
-                    field,
-                    "given together with points",
-                    "remove one of the two",
-                ));
+                return conflict(field, "given together with points", "remove one of the two");
             }
             let position = |i: usize| format!("points[{i}]");
             check(points, position, "points")
                 .map_err(|(path, given, allowed)| SpecError::new(path, given, allowed))?;
             if let Some([_, last]) = points.last().filter(|[_, last]| *last != 1.0) {
-                return Err(SpecError::new(
-                    "points",
-                    format!("ends at {last}"),
-                    "1 at the end",
-                ));
+                return refuse("points", format!("ends at {last}"), "1 at the end");
             }
             self.curve.clone_from(points);
             return Ok(());
         }
         let Some(name) = &self.cdf else {
-            return Err(SpecError::conflict(
+            return conflict(
                 "cdf",
                 "required field is missing",
                 "set cdf to a workload or a file, or set points",
-            ));
+            );
         };
         self.unit.map_or(Ok(()), |unit| unit.above_zero("unit"))?;
         if let Some((_, text)) = WORKLOADS.iter().find(|(workload, _)| workload == name) {
@@ -73,10 +65,9 @@ impl SizeSampler for Empirical {
             return Ok(());
         }
         let text = read_text(name, MAX_CDF_BYTES).map_err(|error| {
-            let names: Vec<_> = WORKLOADS.iter().map(|(name, _)| format!("{name:?}")).collect();
             let allowed = format!(
                 "a file of at most {MAX_CDF_BYTES} bytes of text, or a workload: {}",
-                names.join(", ")
+                list_names(WORKLOADS.iter().map(|(name, _)| name))
             );
             SpecError::new("cdf", format!("{name:?}: {error}"), allowed)
         })?;

@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use weft_spec::{SpecError, whole_number};
+use weft_spec::{SpecError, Within, refuse, whole_number};
 
 use crate::PatternContext;
 
@@ -78,21 +78,14 @@ impl HostSet {
                     } else {
                         "goes beyond the last host"
                     };
-                    return Err(SpecError::new(
-                        "",
-                        format!("\"{from}..{to}\" {problem}"),
-                        existing(context),
-                    ));
+                    return refuse("", format!("\"{from}..{to}\" {problem}"), existing(context));
                 }
                 Ok((*from..*to).collect())
             }
             HostSet::List(items) => {
                 let mut hosts = Vec::new();
                 for (i, item) in items.iter().enumerate() {
-                    hosts.extend(
-                        item.resolve_all(context)
-                            .map_err(|error| error.within(&format!("[{i}]")))?,
-                    );
+                    hosts.extend(item.resolve_all(context).within(&format!("[{i}]"))?);
                 }
                 Ok(hosts)
             }

@@ -4,7 +4,7 @@
 use rand::RngExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Size, SpecError, Time};
+use weft_spec::{Size, SpecError, Time, Within, refuse};
 
 use crate::template::FlowTemplate;
 use crate::{Flow, HostSet, MAX_FLOWS, Pattern, PatternContext, random};
@@ -36,28 +36,17 @@ pub struct HotSpot {
 impl Pattern for HotSpot {
     fn flows(&self, context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
         let template = FlowTemplate::new(self.size, self.start, self.jitter)?;
-        let spots = self
-            .spots
-            .resolve(context)
-            .map_err(|error| error.within("spots"))?;
+        let spots = self.spots.resolve(context).within("spots")?;
         let hosts = context.hosts.len() as u32;
         let others: Vec<u32> = (0..hosts).filter(|host| !spots.contains(host)).collect();
         if spots.is_empty() || others.len() < 2 {
             let given = format!("{} of {hosts} hosts", spots.len());
-            return Err(SpecError::new(
-                "spots",
-                given,
-                "at least 1, and at least 2 others",
-            ));
+            return refuse("spots", given, "at least 1, and at least 2 others");
         }
         let total = u64::from(hosts) * u64::from(self.count);
         if !(1..=MAX_FLOWS).contains(&total) {
             let given = format!("{} for {hosts} hosts makes {total} flows", self.count);
-            return Err(SpecError::new(
-                "count",
-                given,
-                format!("1 to {MAX_FLOWS} flows in all"),
-            ));
+            return refuse("count", given, format!("1 to {MAX_FLOWS} flows in all"));
         }
         let mut rng = context.rng();
         let mut flows = Vec::with_capacity(total as usize);

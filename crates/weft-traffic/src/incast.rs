@@ -3,7 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Size, SpecError, Time};
+use weft_spec::{Size, SpecError, Time, Within, conflict, refuse};
 
 use crate::{Flow, HostRef, HostSet, MAX_FLOWS, Pattern, PatternContext, random};
 
@@ -95,23 +95,19 @@ impl Incast {
         let total = u64::from(self.flows) * u64::from(self.rounds);
         if total > MAX_FLOWS {
             let given = format!("{} rounds of {} flows make {total}", self.rounds, self.flows);
-            return Err(SpecError::new(
-                "rounds",
-                given,
-                format!("at most {MAX_FLOWS} flows in all"),
-            ));
+            return refuse("rounds", given, format!("at most {MAX_FLOWS} flows in all"));
         }
         self.size.above_zero("size")?;
         let interval = match self.interval {
             Some(Time(0)) if self.rounds > 1 => {
                 let given = format!("0s with {} rounds", self.rounds);
-                return Err(SpecError::new("interval", given, "a time above 0"));
+                return refuse("interval", given, "a time above 0");
             }
             Some(interval) => interval,
             None if self.rounds > 1 => {
                 let given = format!("required field is missing with {} rounds", self.rounds);
                 let remedy = "add it, for example \"1s\", or use one round";
-                return Err(SpecError::conflict("interval", given, remedy));
+                return conflict("interval", given, remedy);
             }
             None => Time(0),
         };
@@ -120,11 +116,11 @@ impl Incast {
             + u128::from(self.start.0)
             + u128::from(self.jitter.0);
         if last > u128::from(Time::MAX.0) {
-            return Err(SpecError::conflict(
+            return conflict(
                 "rounds",
                 format!("the last flow opens after {}", Time::MAX),
                 "use fewer rounds or smaller times",
-            ));
+            );
         }
         Ok(interval)
     }
@@ -132,26 +128,22 @@ impl Incast {
     /// Returns the senders, at least one, and the receiver.
     fn hosts(&self, context: &PatternContext<'_>) -> Result<(Vec<u32>, u32), SpecError> {
         let to = match &self.to {
-            Some(host) => host.resolve(context).map_err(|error| error.within("to"))?,
+            Some(host) => host.resolve(context).within("to")?,
             None => (context.hosts.len() as u32).saturating_sub(1),
         };
         let senders = match &self.from {
             None | Some(HostSet::All) => (0..context.hosts.len() as u32)
                 .filter(|&host| host != to)
                 .collect(),
-            Some(set) => set.resolve(context).map_err(|error| error.within("from"))?,
+            Some(set) => set.resolve(context).within("from")?,
         };
         if senders.is_empty() {
-            return Err(SpecError::new(
-                "from",
-                "no hosts",
-                "at least one host other than the receiver",
-            ));
+            return refuse("from", "no hosts", "at least one host other than the receiver");
         }
         if senders.contains(&to) {
             let name = context.hosts[to as usize];
             let given = format!("{name:?} is the receiver");
-            return Err(SpecError::new("from", given, "hosts other than the receiver"));
+            return refuse("from", given, "hosts other than the receiver");
         }
         Ok((senders, to))
     }

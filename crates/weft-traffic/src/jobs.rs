@@ -14,7 +14,7 @@ use rand::RngExt;
 use rand::seq::index::sample;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Size, SpecError, Time};
+use weft_spec::{Size, SpecError, Time, Within, refuse};
 
 use crate::closed_loop::check_start_before_stop;
 use crate::random::{self, RngStreams, StreamId};
@@ -61,11 +61,11 @@ impl Pattern for Jobs {
         let set = |set: &Option<HostSet>, field: &str| -> Result<Vec<u32>, SpecError> {
             let mut hosts = match set {
                 None => (0..context.hosts.len() as u32).collect(),
-                Some(set) => set.resolve(context).map_err(|error| error.within(field))?,
+                Some(set) => set.resolve(context).within(field)?,
             };
             hosts.sort_unstable();
             if hosts.is_empty() {
-                return Err(SpecError::new(field, "no hosts", "at least one host"));
+                return refuse(field, "no hosts", "at least one host");
             }
             Ok(hosts)
         };

@@ -6,7 +6,7 @@ use rand::{Rng, RngExt};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use weft_spec::{SpecError, from_table};
+use weft_spec::{SpecError, Within, conflict, from_table, refuse};
 
 use crate::{HostRef, HostSet, PatternContext, PossiblePairs, random};
 
@@ -125,18 +125,18 @@ impl Pairs {
     ) -> Result<Matrix, SpecError> {
         let hosts = context.hosts.len() as u32;
         if let (Pairs::Listed(_), Some(_)) = (self, from) {
-            return Err(SpecError::conflict(
+            return conflict(
                 "from",
                 "given together with a list of pairs",
                 "remove one of the two",
-            ));
+            );
         }
         if to.is_some() && *self != Pairs::Random {
-            return Err(SpecError::conflict(
+            return conflict(
                 "to",
                 "not used with these pairs",
                 "remove it or use pairs = \"random\"",
-            ));
+            );
         }
         let senders = match from {
             None => (0..hosts).collect(),
@@ -145,7 +145,7 @@ impl Pairs {
         match self {
             Pairs::Permutation if hosts < 2 => {
                 let given = format!("a permutation of {hosts} hosts");
-                Err(SpecError::new("pairs", given, "at least 2 hosts"))
+                refuse("pairs", given, "at least 2 hosts")
             }
             Pairs::Permutation => {
                 let all = random::derangement(hosts, rng);
@@ -186,9 +186,9 @@ impl Pairs {
 
 /// Checks that a set has at least one host.
 fn non_empty(hosts: Result<Vec<u32>, SpecError>, field: &str) -> Result<Vec<u32>, SpecError> {
-    let hosts = hosts.map_err(|error| error.within(field))?;
+    let hosts = hosts.within(field)?;
     if hosts.is_empty() {
-        return Err(SpecError::new(field, "no hosts", "at least one host"));
+        return refuse(field, "no hosts", "at least one host");
     }
     Ok(hosts)
 }
@@ -198,18 +198,14 @@ impl Staggered {
         let rest = 1.0 - self.tor - self.pod;
         if rest < -1e-9 {
             let given = format!("{} with tor = {}", self.pod, self.tor);
-            return Err(SpecError::new(
-                "pod",
-                given,
-                format!("at most {}", 1.0 - self.tor),
-            ));
+            return refuse("pod", given, format!("at most {}", 1.0 - self.tor));
         }
         let Some(distance) = context.distance else {
-            return Err(SpecError::conflict(
+            return conflict(
                 "",
                 "staggered probabilities need distances",
                 "use another topology",
-            ));
+            );
         };
         let mut rings = Vec::with_capacity(senders.len());
         for &from in &senders {
@@ -231,7 +227,7 @@ impl Staggered {
                 if p > 1e-9 && hosts.is_empty() {
                     let name = context.hosts[from as usize];
                     let given = format!("{p:.3} for hosts {location}, of which {name:?} has none");
-                    return Err(SpecError::new(field, given, "0"));
+                    return refuse(field, given, "0");
                 }
             }
             rings.push(ring);
@@ -246,11 +242,8 @@ impl Staggered {
 fn listed_pairs(listed: &[[HostRef; 2]], context: &PatternContext<'_>) -> Result<Vec<(u32, u32)>, SpecError> {
     let mut pairs = Vec::with_capacity(listed.len());
     for (i, pair) in listed.iter().enumerate() {
-        let [from, to] = [0, 1].map(|side| {
-            pair[side]
-                .resolve(context)
-                .map_err(|error| error.within(&format!("pairs[{i}][{side}]")))
-        });
+        let [from, to] =
+            [0, 1].map(|side| pair[side].resolve(context).within(&format!("pairs[{i}][{side}]")));
         let (from, to) = (from?, to?);
         if from == to {
             return Err(self_flow_error(from, context).within(&format!("pairs[{i}]")));

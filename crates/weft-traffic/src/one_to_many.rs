@@ -5,7 +5,7 @@
 use rand::seq::index::sample;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Size, SpecError, Time};
+use weft_spec::{Size, SpecError, Time, Within, refuse};
 
 use crate::template::FlowTemplate;
 use crate::{Flow, HostSet, MAX_FLOWS, Pattern, PatternContext, random};
@@ -37,13 +37,13 @@ fn default_from() -> HostSet {
 impl Pattern for OneToMany {
     fn flows(&self, context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
         let template = FlowTemplate::new(self.size, self.start, self.jitter)?;
-        let senders = self.from.resolve(context).map_err(|error| error.within("from"))?;
+        let senders = self.from.resolve(context).within("from")?;
         let others = context.hosts.len().saturating_sub(1);
         let each = self.receivers as usize;
         if each == 0 || each > others || (each as u64) * senders.len() as u64 > MAX_FLOWS {
             let given = format!("{each} of {others} others, for {} senders", senders.len());
             let allowed = format!("1 to {others}, and at most {MAX_FLOWS} flows");
-            return Err(SpecError::new("receivers", given, allowed));
+            return refuse("receivers", given, allowed);
         }
         let mut rng = context.rng();
         let mut flows = Vec::with_capacity(senders.len() * each);

@@ -3,7 +3,7 @@
 use rand_distr::{Distribution, Exp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{SpecError, Time};
+use weft_spec::{SpecError, Time, conflict, refuse};
 
 use crate::{Flow, HostSet, MAX_FLOWS, Pairs, Pattern, PatternContext, SizeDistribution};
 
@@ -43,11 +43,7 @@ impl Pattern for Poisson {
         let stop = self.stop.unwrap_or(context.duration).min(context.duration);
         if stop <= self.start {
             let given = format!("{stop} is not after the start");
-            return Err(SpecError::new(
-                "stop",
-                given,
-                format!("a time above {}", self.start),
-            ));
+            return refuse("stop", given, format!("a time above {}", self.start));
         }
         let arrival_rate = self.arrival_rate()?;
         let mut rng = context.rng();
@@ -121,12 +117,12 @@ impl Poisson {
     /// Returns the one of the three fields that is set.
     fn arrival_rate(&self) -> Result<ArrivalRate, SpecError> {
         match (self.interval, self.rate, self.load) {
-            (None, None, None) => Err(SpecError::conflict(
+            (None, None, None) => conflict(
                 "interval",
                 "required field is missing",
                 "set interval, rate or load",
-            )),
-            (Some(Time(0)), None, None) => Err(SpecError::new("interval", "0s", "a time above 0")),
+            ),
+            (Some(Time(0)), None, None) => refuse("interval", "0s", "a time above 0"),
             (Some(interval), None, None) => Ok(ArrivalRate::Interval(interval.0 as f64)),
             (None, Some(rate), None) => Ok(ArrivalRate::Rate(rate)),
             (None, None, Some(load)) => Ok(ArrivalRate::Load(load)),
@@ -134,7 +130,7 @@ impl Poisson {
                 let field = if load.is_some() { "load" } else { "rate" };
                 let other = if interval.is_some() { "interval" } else { "rate" };
                 let given = format!("given together with {other}");
-                Err(SpecError::conflict(field, given, "remove one of the two"))
+                conflict(field, given, "remove one of the two")
             }
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rand::seq::SliceRandom;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Rate, Size, SpecError, Time};
+use weft_spec::{Rate, Size, SpecError, Time, Within, refuse};
 
 use crate::closed_loop::check_start_before_stop;
 use crate::random;
@@ -43,19 +43,16 @@ pub struct Shuffle {
 impl Pattern for Shuffle {
     fn generator(&self, context: &PatternContext<'_>) -> Result<Option<Arc<dyn FlowGenerator>>, SpecError> {
         self.size.above_zero("size")?;
-        let hosts = self
-            .hosts
-            .resolve(context)
-            .map_err(|error| error.within("hosts"))?;
+        let hosts = self.hosts.resolve(context).within("hosts")?;
         let n = hosts.len() as u64;
         if n < 2 || n * (n - 1) > MAX_FLOWS {
             let allowed = format!("at least 2 hosts, and at most {MAX_FLOWS} transfers");
-            return Err(SpecError::new("hosts", format!("{n} hosts"), allowed));
+            return refuse("hosts", format!("{n} hosts"), allowed);
         }
         let most = hosts.len() as u32 - 1;
         if !(1..=most).contains(&self.count) {
             let given = self.count.to_string();
-            return Err(SpecError::new("count", given, format!("1 to {most}")));
+            return refuse("count", given, format!("1 to {most}"));
         }
         check_start_before_stop(self.start, None, context)?;
         let streams = context.streams();

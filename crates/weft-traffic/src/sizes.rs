@@ -10,7 +10,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::Table;
-use weft_spec::{Entry, Parsed, Size, SpecError, entries, find, to_table};
+use weft_spec::{Entry, Parsed, Size, SpecError, entries, find, refuse, to_table};
 
 use crate::empirical::Empirical;
 
@@ -120,7 +120,7 @@ impl SizeSampler for Uniform {
         in_range("max", self.max)?;
         if self.max < self.min {
             let allowed = format!("at least min, {}", self.min);
-            return Err(SpecError::new("max", self.max.to_string(), allowed));
+            return refuse("max", self.max, allowed);
         }
         Ok(())
     }
@@ -181,12 +181,12 @@ impl SizeSampler for BoundedPareto {
         self.min = match self.max {
             None if a <= 1.0 => {
                 let given = format!("{a} without max has an infinite mean");
-                return Err(SpecError::new("shape", given, "a number above 1"));
+                return refuse("shape", given, "a number above 1");
             }
             None => mean * (a - 1.0) / a,
             Some(max) if max <= self.mean => {
                 let allowed = format!("a size above the mean, {}", self.mean);
-                return Err(SpecError::new("max", max.to_string(), allowed));
+                return refuse("max", max, allowed);
             }
             Some(max) => {
                 // The mean rises from 0 to `max` with the lower bound.
@@ -232,7 +232,7 @@ fn bounded_mean(a: f64, min: f64, max: f64) -> f64 {
 fn in_range(field: &str, size: Size) -> Result<(), SpecError> {
     size.above_zero(field)?;
     if size.0 as f64 > MAX_SIZE {
-        return Err(SpecError::new(field, size.to_string(), "at most 1TB"));
+        return refuse(field, size, "at most 1TB");
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Size, SpecError, Time};
+use weft_spec::{Size, SpecError, Time, conflict};
 
 use crate::template::FlowTemplate;
 use crate::{Flow, Pattern, PatternContext, random};
@@ -31,11 +31,11 @@ impl Pattern for Stride {
         let hosts = context.hosts.len() as u32;
         if self.stride.is_multiple_of(hosts.max(1)) {
             let given = format!("with {} of {hosts} hosts, each sends to itself", self.stride);
-            return Err(SpecError::conflict(
+            return conflict(
                 "stride",
                 given,
                 "use a number that the number of hosts does not divide",
-            ));
+            );
         }
         let mut rng = context.rng();
         let to = |from: u32| (u64::from(from) + u64::from(self.stride)) % u64::from(hosts);

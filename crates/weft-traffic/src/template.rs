@@ -1,7 +1,7 @@
 //! The common fields of flows that open at about the same time.
 
 use rand::Rng;
-use weft_spec::{Size, SpecError, Time};
+use weft_spec::{Size, SpecError, Time, conflict};
 
 use crate::{Flow, PatternContext, random};
 
@@ -19,7 +19,7 @@ impl FlowTemplate {
         size.map_or(Ok(()), |size| size.above_zero("size"))?;
         if start.0.checked_add(jitter.0).is_none() {
             let problem = "the sum of start and jitter is too large";
-            return Err(SpecError::conflict("jitter", problem, "use smaller times"));
+            return conflict("jitter", problem, "use smaller times");
         }
         Ok(Self { size, start, jitter })
     }

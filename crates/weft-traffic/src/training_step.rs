@@ -11,7 +11,7 @@ use rand::seq::index::sample;
 use rand_distr::{Distribution, LogNormal};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Size, SpecError, Time};
+use weft_spec::{Size, SpecError, Time, refuse};
 
 use crate::closed_loop::check_start_before_stop;
 use crate::collective::{Algorithm, Exchange, Operation, Placement, RankSequences, place_ranks};
@@ -454,26 +454,22 @@ impl Training {
         let model = self.tensor_ranks.saturating_mul(self.stages);
         if !ranks.is_multiple_of(model) {
             let given = format!("{ranks} with {} x {}", self.tensor_ranks, self.stages);
-            return Err(SpecError::new(
-                "ranks",
-                given,
-                "a multiple of tensor_ranks x stages",
-            ));
+            return refuse("ranks", given, "a multiple of tensor_ranks x stages");
         }
         if !self.layers.is_multiple_of(self.stages) {
             let given = format!("{} with {} stages", self.layers, self.stages);
-            return Err(SpecError::new("layers", given, "a multiple of the stages"));
+            return refuse("layers", given, "a multiple of the stages");
         }
         let data = ranks / model;
         if !data.is_multiple_of(self.expert_ranks) {
             let given = format!("{} with {data} data-parallel ranks", self.expert_ranks);
-            return Err(SpecError::new("expert_ranks", given, "a divisor of these"));
+            return refuse("expert_ranks", given, "a divisor of these");
         }
         if let Some(top_k) = self.top_k
             && !(1..=self.expert_ranks).contains(&top_k)
         {
             let allowed = format!("1 to {}, the expert_ranks", self.expert_ranks);
-            return Err(SpecError::new("top_k", top_k.to_string(), allowed));
+            return refuse("top_k", top_k, allowed);
         }
         for (field, size, members) in [
             ("tensor_size", self.tensor_size, self.tensor_ranks),
@@ -485,7 +481,7 @@ impl Training {
                 && size.0 < u64::from(members)
             {
                 let given = format!("{} bytes for {members} ranks", size.0);
-                return Err(SpecError::new(field, given, "at least a byte per rank"));
+                return refuse(field, given, "at least a byte per rank");
             }
         }
         for (field, size, members, ranks) in [
@@ -495,12 +491,12 @@ impl Training {
         ] {
             if size.is_none() && ranks > 1 {
                 let given = format!("none with {ranks} {members}");
-                return Err(SpecError::new(field, given, "a size"));
+                return refuse(field, given, "a size");
             }
         }
         if let Some(&rank) = self.stragglers.iter().find(|&&rank| rank >= ranks) {
             let allowed = format!("0 to {}", ranks - 1);
-            return Err(SpecError::new("stragglers", format!("rank {rank}"), allowed));
+            return refuse("stragglers", format!("rank {rank}"), allowed);
         }
         Ok(Groups {
             tensor: self.tensor_ranks,
@@ -544,26 +540,18 @@ impl Training {
                 self.layers, self.micro_batches, self.steps
             );
             let allowed = format!("at most {} in all", MAX_COMPUTATIONS / 4);
-            return Err(SpecError::new("layers", given, allowed));
+            return refuse("layers", given, allowed);
         }
         let tokens = draws.saturating_mul(u64::from(self.tokens) * 4);
         if self.top_k.is_some() && tokens > MAX_TOKENS {
             let given = format!("{} for {} draws of ranks", self.tokens, 4 * draws);
-            return Err(SpecError::new(
-                "tokens",
-                given,
-                format!("at most {MAX_TOKENS} in all draws"),
-            ));
+            return refuse("tokens", given, format!("at most {MAX_TOKENS} in all draws"));
         }
         let algorithm = Operation::AllReduce.algorithm(self.algorithm)?;
         let messages = self.messages(groups, algorithm);
         if messages > MAX_FLOWS {
             let given = format!("{messages} messages");
-            return Err(SpecError::new(
-                "layers",
-                given,
-                format!("at most {MAX_FLOWS} messages"),
-            ));
+            return refuse("layers", given, format!("at most {MAX_FLOWS} messages"));
         }
         // A log-normal factor with the mean 1.
         let variance = (1.0 + self.compute_deviation * self.compute_deviation).ln();

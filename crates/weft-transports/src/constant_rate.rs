@@ -4,7 +4,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 use weft_paths::{Granularity, PathPolicy, Policy};
-use weft_spec::{PathPolicySpec, Rate, Size, SpecError, Time, from_table, to_table};
+use weft_spec::{PathPolicySpec, Rate, Size, SpecError, Time, conflict, from_table, refuse, to_table};
 
 use crate::fields::{self, bytes};
 use crate::ranges::MAX_PACKET;
@@ -63,11 +63,7 @@ pub(crate) fn one_path_policy(
         return Ok((spec, policy));
     }
     let problem = format!("{:?} chooses paths for packets of TCP", spec.name);
-    Err(SpecError::conflict(
-        "paths",
-        problem,
-        "use \"ecmp\" or another policy",
-    ))
+    conflict("paths", problem, "use \"ecmp\" or another policy")
 }
 
 impl Kind for ConstantRate {
@@ -113,11 +109,10 @@ impl ConstantRateConfig {
         let size = u64::from(self.packet_size);
         if !(u64::from(HEADER) + 1..=MAX_PACKET).contains(&size) {
             let allowed = format!("above the header of {HEADER}B, up to {MAX_PACKET}B");
-            return Err(SpecError::new("packet_size", Size(size).to_string(), allowed));
+            return refuse("packet_size", Size(size), allowed);
         }
-        let conflict = |field: &str, problem, remedy| Err(SpecError::conflict(field, problem, remedy));
         match self.on {
-            Some(Time(0)) => Err(SpecError::new("on", "0s", "a time above 0")),
+            Some(Time(0)) => refuse("on", "0s", "a time above 0"),
             Some(_) if !is_off_given => conflict("off", "required with `on`", "add a time"),
             None if is_off_given => conflict("off", "given without `on`", "add `on`"),
             None if self.random => conflict("random", "given without `on`", "add `on` and `off`"),

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_fabric::Fabric;
-use weft_spec::{Rate, SpecError, Time};
+use weft_spec::{Rate, SpecError, Time, conflict};
 
 use crate::fields;
 use crate::network::{most_switches, network_rtt};
@@ -74,10 +74,6 @@ impl HpccConfig {
         }
         let problem =
             format!("\"hpcc\" on paths of {switches} switches; packets have room for {MAX_SWITCHES}");
-        Err(SpecError::conflict(
-            "control",
-            problem,
-            "use a smaller topology or another control",
-        ))
+        conflict("control", problem, "use a smaller topology or another control")
     }
 }

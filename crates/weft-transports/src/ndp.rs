@@ -5,7 +5,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 use weft_fabric::Fabric;
-use weft_spec::{QueueSize, Rate, Size, SpecError, Time, from_table, to_table};
+use weft_spec::{QueueSize, Rate, Size, SpecError, Time, Within, from_table, to_table};
 
 use crate::fields::{self, bytes};
 use crate::network::{HEADER, fastest_host, loaded_rtt, longest_headers};
@@ -109,7 +109,7 @@ impl Kind for Ndp {
         let mut ndp = spec.ndp.unwrap_or_default();
         ndp.rate = fastest_host(context.fabric);
         ndp.resolve(fields::given_in(given, "ndp"), context.fabric)
-            .map_err(|error| error.within("ndp"))?;
+            .within("ndp")?;
         let params = to_table(&NdpSpec { ndp: Some(ndp) });
         Ok(Resolved::new(params, ndp))
     }

@@ -1,6 +1,6 @@
 //! Checks of the ranges of fields.
 
-use weft_spec::{Size, SpecError};
+use weft_spec::{Size, SpecError, refuse};
 
 /// Maximum size of a packet on the wire: the limit of the length fields of IPv4 and IPv6.
 pub const MAX_PACKET: u64 = 65_535;
@@ -15,5 +15,5 @@ pub fn check_size(field: &str, bytes: impl Into<u64>, min: u64, max: u64) -> Res
         return Ok(());
     }
     let allowed = format!("{min}B to {max}B");
-    Err(SpecError::new(field, Size(bytes).to_string(), allowed))
+    refuse(field, Size(bytes), allowed)
 }

@@ -3,7 +3,7 @@
 use schemars::SchemaGenerator;
 use toml::{Table, Value};
 use weft_paths::{POLICIES, Policy};
-use weft_spec::{PathPolicySpec, SpecError, TransportSpec, find};
+use weft_spec::{PathPolicySpec, SpecError, TransportSpec, Within, conflict, find};
 
 use crate::{Context, Kind, TransportConfig, find_kind};
 
@@ -69,7 +69,7 @@ fn own_fields(given: &Table, kind: &dyn Kind, kinds: &[&dyn Kind]) -> Result<Tab
             let names: Vec<_> = owners.iter().map(|(name, _)| format!("{name:?}")).collect();
             let problem = format!("not used with kind = {:?}", kind.name());
             let remedy = format!("remove it or set kind = {}", names.join(" or "));
-            return Err(SpecError::conflict(field, problem, remedy));
+            return conflict(field, problem, remedy);
         }
     }
     Ok(own)
@@ -105,7 +105,7 @@ pub(crate) fn path_policy(
             SpecError::conflict("paths", format!("{name:?} does not exist"), remedy)
         })
     })?;
-    let loaded = (entry.parse)(&policy.params).map_err(|error| error.within("paths"))?;
+    let loaded = (entry.parse)(&policy.params).within("paths")?;
     let resolved = PathPolicySpec {
         name: policy.name,
         params: loaded.params,

@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use toml::Table;
-use weft_spec::{PathPolicySpec, Rate, Size, SpecError, Time, from_table, to_table};
+use weft_spec::{PathPolicySpec, Rate, Size, SpecError, Time, Within, conflict, from_table, to_table};
 
 use crate::constant_rate::one_path_policy;
 use crate::fields::{self, bytes};
@@ -215,10 +215,9 @@ impl Kind for Roce {
         let spec: RoceSpec = from_table(given)?;
         let mut roce = spec.roce.unwrap_or_default();
         let (paths, policy) = one_path_policy(spec.paths.as_ref(), context)?;
-        roce.check().map_err(|error| error.within("roce"))?;
+        roce.check().within("roce")?;
         let given_roce = given.get("roce").and_then(toml::Value::as_table);
-        roce.fill_in(given_roce, context)
-            .map_err(|error| error.within("roce"))?;
+        roce.fill_in(given_roce, context).within("roce")?;
         let mut params = to_table(&RoceSpec {
             paths: Some(paths),
             roce: Some(roce),
@@ -247,7 +246,7 @@ impl RoceConfig {
                 context.fabric,
                 self.mtu,
             );
-            hpcc.check().map_err(|error| error.within("hpcc"))?;
+            hpcc.check().within("hpcc")?;
             self.hpcc = Some(hpcc);
         }
         if self.control.reads_delay() {
@@ -268,14 +267,14 @@ impl RoceConfig {
         let (own, default) = (to_table(self), to_table(&Self::default()));
         let mut unused = self.control.unused();
         if let Some(field) = unused.find(|field| own.get(*field) != default.get(*field)) {
-            return Err(SpecError::conflict(
+            return conflict(
                 field,
                 format!("not used with control = \"{}\"", self.control.name()),
                 RoceControl::remedy(field),
-            ));
+            );
         }
         if let Some(timely) = self.timely {
-            timely.check().map_err(|error| error.within("timely"))?;
+            timely.check().within("timely")?;
         }
         self.alpha_interval.above_zero("alpha_interval")?;
         self.increase_interval.above_zero("increase_interval")?;

@@ -5,7 +5,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 use weft_fabric::Fabric;
-use weft_spec::{PathPolicySpec, Size, SpecError, Time, from_table, to_table};
+use weft_spec::{PathPolicySpec, Size, SpecError, Time, Within, conflict, from_table, to_table};
 
 use crate::constant_rate::one_path_policy;
 use crate::fields::{self, bytes};
@@ -165,7 +165,7 @@ impl Kind for Swift {
         let (paths, policy) = one_path_policy(spec.paths.as_ref(), context)?;
         swift
             .resolve(fields::given_in(given, "swift"), context.fabric)
-            .map_err(|error| error.within("swift"))?;
+            .within("swift")?;
         let params = to_table(&SwiftSpec {
             subflows: spec.subflows,
             paths: Some(paths),
@@ -245,7 +245,7 @@ fn check_order(low: (&str, f64), high: (&str, f64), holds: bool) -> Result<(), S
     }
     let problem = format!("{} and {} = {}", low.1, high.0, high.1);
     let remedy = format!("set {} above {}", high.0, low.0);
-    Err(SpecError::conflict(low.0, problem, remedy))
+    conflict(low.0, problem, remedy)
 }
 
 impl Parameters for SwiftConfig {

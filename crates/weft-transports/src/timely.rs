@@ -3,7 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Rate, Size, SpecError, Time};
+use weft_spec::{Rate, Size, SpecError, Time, conflict};
 
 /// Factors of a decrease in the paper, and with the rule that has one fixed point.
 const BETA: f64 = 0.8;
@@ -80,7 +80,7 @@ impl TimelyConfig {
         self.min_rtt.above_zero("min_rtt")?;
         if self.high < self.low {
             let problem = format!("{} and low = {}", self.high, self.low);
-            return Err(SpecError::conflict("high", problem, "set high to low or above"));
+            return conflict("high", problem, "set high to low or above");
         }
         Ok(())
     }

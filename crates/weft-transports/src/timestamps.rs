@@ -1,6 +1,6 @@
 //! Errors of the timestamps of NICs, for transports that read delays.
 
-use weft_spec::{SpecError, Time};
+use weft_spec::{SpecError, Time, refuse};
 
 /// Largest step and noise.
 const MAX_TIMESTAMP_ERROR: Time = Time::from_ms(1);
@@ -21,7 +21,7 @@ impl TimestampErrors {
         for (field, time) in [("timestamp_step", self.step), ("timestamp_noise", self.noise)] {
             if time > MAX_TIMESTAMP_ERROR {
                 let allowed = format!("at most {MAX_TIMESTAMP_ERROR}");
-                return Err(SpecError::new(field, time.to_string(), allowed));
+                return refuse(field, time, allowed);
             }
         }
         Ok(())

@@ -4,7 +4,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 use weft_fabric::Fabric;
-use weft_spec::{Rate, Size, SpecError, Time, from_table, to_table};
+use weft_spec::{Rate, Size, SpecError, Time, Within, from_table, refuse, to_table};
 
 use crate::fields::{self, bytes};
 use crate::network::{HEADER, fastest_host, largest_queue, network_rtt, slowest_host_link};
@@ -166,7 +166,7 @@ impl Kind for Uet {
         let mut uet = spec.uet.unwrap_or_default();
         uet.rate = fastest_host(context.fabric);
         uet.resolve(fields::given_in(given, "uet"), context.fabric)
-            .map_err(|error| error.within("uet"))?;
+            .within("uet")?;
         let params = to_table(&UetSpec { uet: Some(uet) });
         Ok(Resolved::new(params, uet))
     }
@@ -177,7 +177,7 @@ impl UetConfig {
     fn resolve(&mut self, is_given: impl Fn(&str) -> bool, fabric: &Fabric) -> Result<(), SpecError> {
         if !self.entropies.is_power_of_two() || self.entropies > MAX_ENTROPIES {
             let allowed = format!("a power of two up to {MAX_ENTROPIES}");
-            return Err(SpecError::new("entropies", self.entropies.to_string(), allowed));
+            return refuse("entropies", self.entropies, allowed);
         }
         check_size("mtu", self.mtu, u64::from(HEADER) + 1, MAX_PACKET)?;
         check_size("ack_bytes", self.ack_bytes, 1, MAX_ACK_BYTES)?;
@@ -203,7 +203,7 @@ impl UetConfig {
         }
         if !(self.oversubscription >= 1.0 && self.oversubscription.is_finite()) {
             let given = self.oversubscription.to_string();
-            return Err(SpecError::new("oversubscription", given, "a number from 1"));
+            return refuse("oversubscription", given, "a number from 1");
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use std::path::Path;
 use nix::fcntl::OFlag;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
-use weft_spec::{Size, SpecError, Time, from_table, read_table};
+use weft_spec::{Size, SpecError, Time, Within, from_table, read_table, refuse};
 
 use crate::Failure;
 use weft_kernel::path_manager::{Hysteresis, JoinConfig, JoinPolicy, Namespace};
@@ -181,12 +181,11 @@ impl Default for Subflows {
 
 impl Subflows {
     fn check(&self) -> Result<(), SpecError> {
-        let refuse = |path: &str, value: String, allowed: &str| Err(SpecError::new(path, value, allowed));
         for (i, address) in self.addresses.iter().enumerate() {
             let path = format!("subflows.addresses[{i}]");
             if !may_be_joined(*address) {
                 let allowed = "addresses of this host's network interfaces";
-                return refuse(&path, address.to_string(), allowed);
+                return refuse(&path, address, allowed);
             }
             if self.addresses.iter().take(i).any(|other| other == address) {
                 return refuse(&path, format!("{address} twice"), "each address once");
@@ -195,7 +194,7 @@ impl Subflows {
         if let Some(reset) = self.blackhole_reset
             && !(MIN_RESET..=MAX_RESET).contains(&reset)
         {
-            return refuse("subflows.blackhole_reset", reset.to_string(), "1s to 3600s");
+            return refuse("subflows.blackhole_reset", reset, "1s to 3600s");
         }
         Ok(())
     }
@@ -335,10 +334,9 @@ impl Config {
     /// In one line where, what was given, and what is allowed.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
         let config: Self = from_table(&read_table(text)?)?;
-        let refuse = |path: &str, value: String, allowed: &str| Err(SpecError::new(path, value, allowed));
         let congestion = &config.congestion;
         for name in &congestion.algorithms {
-            check_name(name).map_err(|error| error.within("congestion.algorithms"))?;
+            check_name(name).within("congestion.algorithms")?;
         }
         let mut sorted = congestion.algorithms.clone();
         sorted.sort();
@@ -351,16 +349,16 @@ impl Config {
             );
         }
         if congestion.algorithms.is_empty() {
-            return refuse("congestion.algorithms", "[]".to_owned(), "at least one algorithm");
+            return refuse("congestion.algorithms", "[]", "at least one algorithm");
         }
         for (name, parameters) in &congestion.parameters {
             let path = format!("congestion.parameters.{name}");
-            let name = check_name(name).map_err(|error| error.within("congestion.parameters"))?;
+            let name = check_name(name).within("congestion.parameters")?;
             let parameters: Vec<_> = parameters.clone().into_iter().collect();
             if let Err(error) = weft_cc::Algorithm::build(name.algorithm(), &parameters) {
                 return refuse(
                     &path,
-                    error.to_string(),
+                    error,
                     "the parameters of the algorithm, within their ranges",
                 );
             }
@@ -368,11 +366,7 @@ impl Config {
             if let (KernelAlgorithm::Lia, Some((_, beta))) = (name, beta)
                 && *beta != 0.0
             {
-                return refuse(
-                    &format!("{path}.beta"),
-                    beta.to_string(),
-                    "0: the kernel's LIA has no ECN",
-                );
+                return refuse(format!("{path}.beta"), beta, "0: the kernel's LIA has no ECN");
             }
         }
         if let Some(name) = &config.congestion.default
@@ -386,14 +380,14 @@ impl Config {
         }
         if config.congestion.default.is_some() && !congestion.unprivileged && !config.namespaces.is_empty() {
             let allowed = "true, where congestion.default is set in other network namespaces";
-            return refuse("congestion.unprivileged", "false".to_owned(), allowed);
+            return refuse("congestion.unprivileged", "false", allowed);
         }
         if config.rules.len() > RULES {
-            return refuse("rules", config.rules.len().to_string(), "32 at most");
+            return refuse("rules", config.rules.len(), "32 at most");
         }
         for (i, rule) in config.rules.iter().enumerate() {
             let read = rule.read(&congestion.algorithms);
-            read.map_err(|error| error.within(&format!("rules[{i}]")))?;
+            read.within(&format!("rules[{i}]"))?;
         }
         config.subflows.check()?;
         namespaces::check_names(&config.namespaces)?;
@@ -419,11 +413,7 @@ impl Config {
         if let Some(name) = &default
             && !config.congestion.algorithms.contains(name)
         {
-            return Err(SpecError::new(
-                "--default",
-                format!("{name:?}"),
-                "an algorithm that is attached",
-            ));
+            return refuse("--default", format!("{name:?}"), "an algorithm that is attached");
         }
         config.congestion.default = default;
         Ok(config)

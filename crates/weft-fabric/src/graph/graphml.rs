@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use roxmltree::{Document, Node};
-use weft_spec::{Rate, SpecError, Time};
+use weft_spec::{Rate, SpecError, Time, refuse};
 
 use super::{Cable, GraphSpec, rate_in_bps};
 
@@ -93,11 +93,7 @@ impl<'a> Keys<'a> {
             Some((RATE_IN_BPS, text)) => {
                 let rate = match text.parse() {
                     Ok(bits) => rate_in_bps(bits),
-                    Err(_) => Err(SpecError::new(
-                        "",
-                        format!("{text:?}"),
-                        "a number of bits per second",
-                    )),
+                    Err(_) => refuse("", format!("{text:?}"), "a number of bits per second"),
                 };
                 rate.map(Some).map_err(|error| named(RATE_IN_BPS, error))
             }

@@ -8,7 +8,7 @@
 //! without a unit in seconds, as in ns-3. Nodes are called by their numbers, as in the flow lists that
 //! belong to these files.
 
-use weft_spec::{Rate, SpecError, Time};
+use weft_spec::{Rate, SpecError, Time, conflict};
 
 use super::{Cable, GraphSpec, rate_in_bps};
 
@@ -29,13 +29,13 @@ type LineError = (usize, String, String);
 pub fn read(file: &str, text: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
     let refuse = |given: String, allowed: &str| SpecError::new("", format!("{file}: {given}"), allowed);
     if !hosts.is_empty() {
-        return Err(SpecError::conflict(
+        return conflict(
             "",
             format!(
                 "{file}: given together with hosts, which are the nodes that the file does not list as switches"
             ),
             "remove hosts",
-        ));
+        );
     }
     parse(file, text).map_err(|(line, given, allowed)| refuse(format!("line {line}: {given}"), &allowed))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use weft_spec::SpecError;
+use weft_spec::{SpecError, Within, conflict, refuse};
 
 use super::shortest_paths::ShortestPaths;
 use crate::{Fabric, NodeId, Routing};
@@ -24,8 +24,7 @@ impl ListedPaths {
         let by_name: HashMap<&str, NodeId> = numbers.map(|(n, node)| (node.name.as_str(), n)).collect();
         let mut nodes_of: HashMap<(NodeId, NodeId), Vec<Vec<NodeId>>> = HashMap::new();
         for (i, names) in paths.iter().enumerate() {
-            let nodes = resolve(names, fabric, &by_name, &shortest)
-                .map_err(|error| error.within(&format!("[{i}]")))?;
+            let nodes = resolve(names, fabric, &by_name, &shortest).within(&format!("[{i}]"))?;
             let ends = (nodes[0], nodes[nodes.len() - 1]);
             nodes_of.entry(ends).or_default().push(nodes);
         }
@@ -75,14 +74,14 @@ fn resolve(
 ) -> Result<Vec<NodeId>, SpecError> {
     if names.len() < 2 {
         let given = format!("{} nodes", names.len());
-        return Err(SpecError::new("", given, "at least 2 nodes"));
+        return refuse("", given, "at least 2 nodes");
     }
     let mut nodes = Vec::with_capacity(names.len());
     for (i, name) in names.iter().enumerate() {
         let path = format!("[{i}]");
         let Some(&node) = by_name.get(name.as_str()) else {
             let allowed = "the name of a host or of a switch";
-            return Err(SpecError::new(path, format!("{name:?} does not exist"), allowed));
+            return refuse(path, format!("{name:?} does not exist"), allowed);
         };
         let is_end = i == 0 || i + 1 == names.len();
         if fabric.nodes[node as usize].is_host != is_end {
@@ -91,14 +90,10 @@ fn resolve(
             } else {
                 ("is a host", "a switch between the ends")
             };
-            return Err(SpecError::new(path, format!("{name:?} {given}"), allowed));
+            return refuse(path, format!("{name:?} {given}"), allowed);
         }
         if nodes.contains(&node) {
-            return Err(SpecError::new(
-                path,
-                format!("{name:?} is given twice"),
-                "each node once",
-            ));
+            return refuse(path, format!("{name:?} is given twice"), "each node once");
         }
         if let Some(&before) = nodes.last()
             && port(graph, before, node).is_none()
@@ -107,11 +102,7 @@ fn resolve(
                 "no link leads from {} to {name}",
                 fabric.nodes[before as usize].name
             );
-            return Err(SpecError::conflict(
-                path,
-                problem,
-                "add the link or choose another node",
-            ));
+            return conflict(path, problem, "add the link or choose another node");
         }
         nodes.push(node);
     }

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use weft_spec::SpecError;
+use weft_spec::{SpecError, refuse};
 
 use crate::{Fabric, NodeId, Routing};
 
@@ -99,7 +99,7 @@ impl ShortestPaths {
         match (0..self.forwards.len()).find(|&node| links(node) > MAX_PORTS) {
             Some(node) => {
                 let given = format!("{} has {} links", fabric.nodes[node].name, links(node));
-                Err(SpecError::new("links", given, format!("at most {MAX_PORTS}")))
+                refuse("links", given, format!("at most {MAX_PORTS}"))
             }
             None => Ok(()),
         }

@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 
-use weft_spec::{Rate, SpecError, Time};
+use weft_spec::{Rate, SpecError, Time, conflict};
 
 use super::{Cable, GraphSpec};
 
@@ -53,11 +53,11 @@ const TIER_KEYS: &[&str] = &[
 pub fn read(file: &str, text: &str, hosts: &[String]) -> Result<GraphSpec, SpecError> {
     let refuse = |given: String, allowed: &str| SpecError::new("", format!("{file}: {given}"), allowed);
     if !hosts.is_empty() {
-        return Err(SpecError::conflict(
+        return conflict(
             "",
             format!("{file}: given together with hosts, whose number a .topo file states"),
             "remove hosts",
-        ));
+        );
     }
     let mut all: HashMap<&'static str, (u64, usize)> = HashMap::new();
     let mut tiers: Vec<Tier> = Vec::new();

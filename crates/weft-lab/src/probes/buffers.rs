@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_fabric::{NodeId, QueueParameters};
 use weft_run::Probe;
-use weft_spec::{SpecError, Time};
+use weft_spec::{SpecError, Time, conflict, refuse};
 
 use super::{ProbeContext, ProbeKind};
 
@@ -31,11 +31,11 @@ impl ProbeKind for BufferProbe {
         if nodes.is_empty() {
             let problem = "no switch has a port whose queue uses a buffer of the switch";
             let remedy = "set queues.kind or layers.NAME.queue to \"shared\" or \"lossless\"";
-            return Err(SpecError::conflict("kind", problem, remedy));
+            return conflict("kind", problem, remedy);
         }
         if let Some(names) = &self.at {
             if names.is_empty() {
-                return Err(SpecError::new("at", "an empty list", "at least one switch"));
+                return refuse("at", "an empty list", "at least one switch");
             }
             let (first, last) = (nodes.first().copied(), nodes.last().copied());
             nodes.clear();
@@ -46,7 +46,7 @@ impl ProbeKind for BufferProbe {
                         format!("{name:?} is not a node with queues of kind \"shared\" or \"lossless\"");
                     let named = [first, last].map(|node| &fabric.nodes[node.unwrap_or(0) as usize].name);
                     let allowed = format!("a switch with such queues, from {:?} to {:?}", named[0], named[1]);
-                    return Err(SpecError::new(format!("at[{i}]"), given, allowed));
+                    return refuse(format!("at[{i}]"), given, allowed);
                 };
                 nodes.insert(node);
             }

@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use weft_run::ProbedFlows;
-use weft_spec::SpecError;
+use weft_spec::{SpecError, Within, refuse};
 use weft_traffic::MAX_FLOWS;
 
 use super::ProbeContext;
@@ -66,16 +66,16 @@ pub(super) fn select_flows(
         }
         Some(Indices::Range(from, to)) if from < to => {
             let flows: Result<_, _> = (*from..*to).map(|flow| selector.flow(flow)).collect();
-            flows.map_err(|error: SpecError| error.within("flows"))
+            flows.within("flows")
         }
         Some(Indices::Range(from, to)) => {
             let allowed = "a range that is not empty, such as \"0..8\"";
-            Err(SpecError::new("flows", format!("\"{from}..{to}\""), allowed))
+            refuse("flows", format!("\"{from}..{to}\""), allowed)
         }
         Some(Indices::Listed(listed)) => {
             let flow = |(i, &flow): (usize, &u32)| {
                 let chosen = selector.flow(flow);
-                chosen.map_err(|error| error.within(&format!("flows[{i}]")))
+                chosen.within(&format!("flows[{i}]"))
             };
             listed.iter().enumerate().map(flow).collect()
         }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_packet::RecordedState;
 use weft_run::{Probe, ProbedFlows};
-use weft_spec::{Spec, SpecError, Time, Traffic};
+use weft_spec::{Spec, SpecError, Time, Traffic, conflict};
 use weft_transports::TransportConfig;
 
 use super::flow_selection::{Indices, select_flows};
@@ -110,11 +110,7 @@ impl FlowProbe {
             if let (Some((name, kind, _)), None) = (sampled, self.interval) {
                 let problem =
                     format!("not set, and transports.{name} (kind {kind:?}) is recorded at intervals only");
-                return Err(SpecError::conflict(
-                    "interval",
-                    problem,
-                    "set it, such as \"10us\"",
-                ));
+                return conflict("interval", problem, "set it, such as \"10us\"");
             }
             match states
                 .iter()
@@ -134,7 +130,7 @@ impl FlowProbe {
             Some((name, kind, _)) if kept.is_empty() => {
                 let problem =
                     format!("\"flow\", and transports.{name} (kind {kind:?}) has neither window nor rate");
-                Err(SpecError::conflict("kind", problem, "use \"throughput\""))
+                conflict("kind", problem, "use \"throughput\"")
             }
             _ => Ok(kept),
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_run::Probe;
-use weft_spec::{SpecError, Time};
+use weft_spec::{SpecError, Time, Within, refuse};
 
 use super::{ProbeContext, ProbeKind, links_named};
 
@@ -22,11 +22,7 @@ pub(super) struct PacketProbe {
 impl ProbeKind for PacketProbe {
     fn resolve(&self, context: &ProbeContext<'_>) -> Result<Vec<Probe>, SpecError> {
         if self.at.is_empty() {
-            return Err(SpecError::new(
-                "at",
-                "an empty list",
-                "at least one node, link or layer",
-            ));
+            return refuse("at", "an empty list", "at least one node, link or layer");
         }
         let mut links = BTreeSet::new();
         for (i, name) in self.at.iter().enumerate() {
@@ -39,14 +35,14 @@ impl ProbeKind for PacketProbe {
                         .map(|(_, i)| i),
                 );
             } else if name.contains("->") || context.fabric.links.iter().any(|link| link.layer == name) {
-                let found = links_named(name, context).map_err(|error| error.within(&format!("at[{i}]")))?;
+                let found = links_named(name, context).within(&format!("at[{i}]"))?;
                 links.extend(found);
             } else {
                 let given = format!("{name:?} is neither a node nor a layer");
                 let nodes = &context.fabric.nodes;
                 let (first, last) = (&nodes[0].name, &nodes[nodes.len() - 1].name);
                 let allowed = format!("a node, from {first:?} to {last:?}, a layer, or a link \"FROM->TO\"");
-                return Err(SpecError::new(format!("at[{i}]"), given, allowed));
+                return refuse(format!("at[{i}]"), given, allowed);
             }
         }
         Ok(links.into_iter().map(|link| Probe::Packets { link }).collect())

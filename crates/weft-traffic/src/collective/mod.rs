@@ -12,7 +12,7 @@ use std::sync::Arc;
 use rand::seq::SliceRandom;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{Size, SpecError, Time};
+use weft_spec::{Size, SpecError, Time, Within, list_names, refuse};
 
 use crate::closed_loop::check_start_before_stop;
 use crate::tasks::{DependentFlows, JobOptions, JobSummary, TaskGraphBuilder};
@@ -144,13 +144,12 @@ impl Operation {
         if self.algorithms().contains(&algorithm) {
             return Ok(algorithm);
         }
-        let names = self.algorithms().iter();
-        let names: Vec<String> = names.map(|algorithm| format!("{:?}", algorithm.name())).collect();
-        Err(SpecError::new(
+        let names = self.algorithms().iter().map(|algorithm| algorithm.name());
+        refuse(
             "algorithm",
             format!("{:?} with this operation", algorithm.name()),
-            names.join(", "),
-        ))
+            list_names(names),
+        )
     }
 
     /// Returns the algorithms of the operation.
@@ -209,10 +208,10 @@ pub(crate) fn place(
     placement: Placement,
     context: &PatternContext<'_>,
 ) -> Result<Vec<u32>, SpecError> {
-    let mut hosts = hosts.resolve(context).map_err(|error| error.within("hosts"))?;
+    let mut hosts = hosts.resolve(context).within("hosts")?;
     if (hosts.len() as u64) < u64::from(ranks) {
         let given = format!("{} hosts for {ranks} ranks", hosts.len());
-        return Err(SpecError::new("hosts", given, "a host per rank"));
+        return refuse("hosts", given, "a host per rank");
     }
     if placement == Placement::Random {
         hosts.shuffle(&mut context.rng());
@@ -233,17 +232,14 @@ pub(crate) fn place_ranks(
 ) -> Result<Vec<u32>, SpecError> {
     let number = match ranks {
         Some(ranks) => ranks,
-        None => hosts
-            .resolve(context)
-            .map_err(|error| error.within("hosts"))?
-            .len() as u32,
+        None => hosts.resolve(context).within("hosts")?.len() as u32,
     };
     if number < 2 {
         let (field, given) = match ranks {
             Some(_) => ("ranks", number.to_string()),
             None => ("hosts", format!("{number} hosts")),
         };
-        return Err(SpecError::new(field, given, "at least 2"));
+        return refuse(field, given, "at least 2");
     }
     place(number, hosts, placement, context)
 }
@@ -293,19 +289,15 @@ impl Pattern for Collective {
         let group_size = self.group_size.unwrap_or(ranks);
         if group_size < 2 || !ranks.is_multiple_of(group_size) {
             let given = format!("{group_size} with {ranks} ranks");
-            return Err(SpecError::new(
-                "group_size",
-                given,
-                "a divisor of the ranks, at least 2",
-            ));
+            return refuse("group_size", given, "a divisor of the ranks, at least 2");
         }
         if self.size.0 < u64::from(group_size) {
             let given = format!("{} bytes for {group_size} ranks", self.size.0);
-            return Err(SpecError::new("size", given, "at least a byte per rank"));
+            return refuse("size", given, "at least a byte per rank");
         }
         if u64::from(self.chunks) > self.size.0 {
             let given = format!("{} with {} bytes", self.chunks, self.size.0);
-            return Err(SpecError::new("chunks", given, "at most the bytes"));
+            return refuse("chunks", given, "at most the bytes");
         }
         let groups = ranks / group_size;
         let messages = Exchange::messages(self.operation, algorithm, group_size, self.chunks)
@@ -313,11 +305,7 @@ impl Pattern for Collective {
             .saturating_mul(self.repeats.into());
         if messages > MAX_FLOWS {
             let given = format!("{ranks} ranks with {messages} messages");
-            return Err(SpecError::new(
-                "ranks",
-                given,
-                format!("at most {MAX_FLOWS} messages"),
-            ));
+            return refuse("ranks", given, format!("at most {MAX_FLOWS} messages"));
         }
         check_start_before_stop(self.start, None, context)?;
         let graph = self.builder(groups, group_size, algorithm).build();

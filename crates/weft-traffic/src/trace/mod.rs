@@ -16,7 +16,7 @@ use std::sync::Arc;
 use flate2::bufread::MultiGzDecoder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::{SpecError, Time};
+use weft_spec::{SpecError, Time, refuse};
 
 use self::errors::{Place, TraceError};
 use crate::closed_loop::check_start_before_stop;
@@ -82,7 +82,7 @@ impl Trace {
     fn read(&self) -> Result<TaskGraph, SpecError> {
         let only_with = |field: &str, formats: &str| {
             let given = "given with another format".to_owned();
-            Err(SpecError::new(field, given, formats.to_owned()))
+            refuse(field, given, formats.to_owned())
         };
         if self.algorithm.is_some() && self.format == TraceFormat::Goal {
             return only_with("algorithm", "format \"chakra\" or \"simai\"");
@@ -122,7 +122,7 @@ impl Pattern for Trace {
         let graph = self.read()?;
         let hosts = place(graph.ranks(), &self.hosts, self.placement, context)?;
         if context.hosts.len() < 2 {
-            return Err(SpecError::new("hosts", "1 host in the network", "at least 2"));
+            return refuse("hosts", "1 host in the network", "at least 2");
         }
         check_start_before_stop(self.start, None, context)?;
         let summary = JobSummary::default();

@@ -9,7 +9,9 @@ use toml::{Table, Value};
 use weft_cc::{Algorithm, CongestionControl, Echo};
 use weft_fabric::Fabric;
 use weft_paths::{Granularity, PathPolicy, Policy};
-use weft_spec::{Cc, PathPolicySpec, Size, SpecError, Time, TransportSpec, from_table, to_table};
+use weft_spec::{
+    Cc, PathPolicySpec, Size, SpecError, Time, TransportSpec, Within, conflict, from_table, refuse, to_table,
+};
 
 pub use mode::TcpMode;
 pub use profile::{
@@ -212,7 +214,7 @@ impl Kind for Tcp {
         let mut spec: TcpSpec = from_table(given)?;
         if spec.cc.is_absent() {
             let remedy = "add the name of a congestion control";
-            return Err(SpecError::conflict("cc", "required field is missing", remedy));
+            return conflict("cc", "required field is missing", remedy);
         }
         let cc;
         (spec.cc, cc) = (context.congestion_control)(&spec.cc)?;
@@ -225,10 +227,7 @@ impl Kind for Tcp {
         let named = named.ok_or_else(|| {
             SpecError::unknown_name("scheduler", scheduler, SCHEDULERS.iter().map(|named| named.name))
         })?;
-        let profile = spec
-            .tcp
-            .apply(&(base.build)())
-            .map_err(|error| error.within("tcp"))?;
+        let profile = spec.tcp.apply(&(base.build)()).within("tcp")?;
         let (paths, policy) = path_policy(spec.paths.as_ref(), context)?;
         let (subflows, join_after) = (spec.subflows, spec.join_after);
         check_marks(&paths.name, &policy, &spec.cc.name, &cc)?;
@@ -256,11 +255,11 @@ fn check_marks(name: &str, policy: &Policy, cc_name: &str, cc: &Algorithm) -> Re
     if !reads_marks || cc.echo() != Echo::Off {
         return Ok(());
     }
-    Err(SpecError::conflict(
+    conflict(
         "paths",
         format!("{name:?} reads ECN marks, and cc = {cc_name:?} has no ECN"),
         "use an algorithm with ECN, such as \"dctcp\"",
-    ))
+    )
 }
 
 /// Checks the number of subflows and their joins against the path policy. If the first subflow
@@ -274,21 +273,21 @@ fn check_mode(name: &str, policy: &Policy, spec: &TcpSpec, profile: &Profile) ->
     }
     if spec.subflows == 1 {
         let given = format!("1 with paths = {name:?}, which moves data between subflows");
-        return Err(SpecError::new("subflows", given, "at least 2"));
+        return refuse("subflows", given, "at least 2");
     }
     if mode.monitor().is_some() && profile.connection.stall_on_held_data {
-        return Err(SpecError::conflict(
+        return conflict(
             "tcp.stall_on_held_data",
             format!("excludes paths = {name:?}, which sends data of slow paths on two subflows"),
             "set it to false or use another policy",
-        ));
+        );
     }
     if mode.scatter().is_some() && spec.join_after != Size(0) {
-        return Err(SpecError::conflict(
+        return conflict(
             "join_after",
             format!("not used with paths = {name:?}"),
             "set paths.threshold instead",
-        ));
+        );
     }
     Ok(())
 }
@@ -308,9 +307,9 @@ fn check_multipath(fabric: &Fabric, policy: &Policy, name: &str) -> Result<(), S
     if pairs.any(|(from, to)| fabric.routing.path_count(from, to) > 1) {
         return Ok(());
     }
-    Err(SpecError::conflict(
+    conflict(
         "paths",
         format!("{name:?} needs several paths between hosts, and this topology has one"),
         "use a policy that keeps the path, such as \"ecmp\"",
-    ))
+    )
 }

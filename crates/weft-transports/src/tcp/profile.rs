@@ -7,7 +7,7 @@ mod simulators;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use weft_spec::{HostJitter, Hosts, Qdisc, Size, SpecError, Time};
+use weft_spec::{HostJitter, Hosts, Qdisc, Size, SpecError, Time, conflict, refuse};
 
 use crate::FctFrom;
 
@@ -331,38 +331,37 @@ impl Profile {
     /// # Errors
     /// Returns an error for the first field out of its range.
     pub fn check(&self) -> Result<(), SpecError> {
-        let refuse = |field: &str, given: String, allowed: &str| Err(SpecError::new(field, given, allowed));
         Size(self.sizes.mss.into()).above_zero("mss")?;
         if self.wire_size() > MAX_WIRE_SIZE {
             let SegmentSizes { mss, header, .. } = self.sizes;
             let given = format!("{mss}B with {header}B of header exceed {MAX_WIRE_SIZE}B on the wire");
             let allowed = format!("at most {}B", MAX_WIRE_SIZE.saturating_sub(header));
-            return refuse("mss", given, &allowed);
+            return refuse("mss", given, allowed);
         }
         if !(1..=MAX_WIRE_SIZE).contains(&self.sizes.ack_size) {
             return refuse(
                 "ack_size",
-                Size(self.sizes.ack_size.into()).to_string(),
-                &format!("1B to {MAX_WIRE_SIZE}B"),
+                Size(self.sizes.ack_size.into()),
+                format!("1B to {MAX_WIRE_SIZE}B"),
             );
         }
         if self.window.initial_ssthresh.is_nan() || self.window.initial_ssthresh < 1.0 {
             return refuse(
                 "initial_ssthresh",
-                self.window.initial_ssthresh.to_string(),
+                self.window.initial_ssthresh,
                 "at least 1 packet, or \"unlimited\"",
             );
         }
         self.rto.min_rto.above_zero("min_rto")?;
         if self.rto.min_rto > self.rto.max_rto {
             let given = format!("{} is above max_rto ({})", self.rto.min_rto, self.rto.max_rto);
-            return refuse("min_rto", given, &format!("at most {}", self.rto.max_rto));
+            return refuse("min_rto", given, format!("at most {}", self.rto.max_rto));
         }
         if self.rto.initial_rto == Time(0) || self.rto.initial_rto > self.rto.max_rto {
             return refuse(
                 "initial_rto",
-                self.rto.initial_rto.to_string(),
-                &format!("above 0s, at most {}", self.rto.max_rto),
+                self.rto.initial_rto,
+                format!("above 0s, at most {}", self.rto.max_rto),
             );
         }
         if self.acks.ack_every > 1 && self.acks.delayed_ack_timeout == Time(0) {
@@ -379,25 +378,25 @@ impl Profile {
         ] {
             if buffer < self.sizes.mss.into() {
                 let given = format!("{} is less than one segment", Size(buffer));
-                return refuse(field, given, &format!("at least {}B", self.sizes.mss));
+                return refuse(field, given, format!("at least {}B", self.sizes.mss));
             }
             if buffer > MAX_WINDOW_BYTES {
                 let given = Size(buffer).to_string();
                 return refuse(
                     field,
                     given,
-                    &format!("at most {MAX_WINDOW_BYTES}B (RFC 7323, section 2.3)"),
+                    format!("at most {MAX_WINDOW_BYTES}B (RFC 7323, section 2.3)"),
                 );
             }
         }
         if self.connection.stall_on_held_data && self.connection.reinject {
             // Subflows with data that is out of the connection's order would wait for each other
             // for ever.
-            return Err(SpecError::conflict(
+            return conflict(
                 "stall_on_held_data",
                 "excludes reinject, because that simulator does not send data on two subflows",
                 "set one of the two to false",
-            ));
+            );
         }
         Ok(())
     }

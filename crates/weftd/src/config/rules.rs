@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use weft_spec::SpecError;
+use weft_spec::{SpecError, refuse};
 
 use weft_kernel::programs::scope;
 
@@ -31,11 +31,7 @@ impl Rule {
     pub(super) fn read(&self, allowed: &[String]) -> Result<scope::Rule, SpecError> {
         if self.algorithm != "reno" && !allowed.contains(&self.algorithm) {
             let known = "a name in congestion.algorithms, or \"reno\"";
-            return Err(SpecError::new(
-                "algorithm",
-                format!("{:?}", self.algorithm),
-                known,
-            ));
+            return refuse("algorithm", format!("{:?}", self.algorithm), known);
         }
         let refuse =
             |what: &str, value: &str, allowed: &str| SpecError::new(what, format!("{value:?}"), allowed);
