@@ -4,8 +4,8 @@
 use std::cmp::Ordering;
 use std::{fmt, str::FromStr};
 
-use crate::SpecError;
 use crate::quantity::{Dimension, format_quantity, impl_quantity_serde};
+use crate::{SpecError, refuse};
 
 /// A time or a duration in picoseconds, exact for the serialisation of a byte at every usual rate.
 /// The maximum is 213 days; in a spec it is a million seconds, so that a simulator can add several.
@@ -37,7 +37,7 @@ impl Time {
     /// Returns an error with the path `field` if it is 0.
     pub fn above_zero(self, field: &str) -> Result<(), SpecError> {
         match self.0 {
-            0 => Err(SpecError::new(field, "0s", "a time above 0")),
+            0 => refuse(field, "0s", "a time above 0"),
             _ => Ok(()),
         }
     }
@@ -60,7 +60,7 @@ impl Size {
     /// Returns an error with the path `field` if it is 0.
     pub fn above_zero(self, field: &str) -> Result<(), SpecError> {
         match self.0 {
-            0 => Err(SpecError::new(field, "0B", "a size above 0")),
+            0 => refuse(field, "0B", "a size above 0"),
             _ => Ok(()),
         }
     }
@@ -184,26 +184,30 @@ impl PartialOrd for QueueSize {
     }
 }
 
-impl FromStr for Time {
-    type Err = SpecError;
-    fn from_str(text: &str) -> Result<Self, SpecError> {
-        TIME.parse(text).map(Time)
-    }
+/// Implements the text form of a quantity of one dimension.
+macro_rules! impl_quantity {
+    ($type:ident, $dimension:ident) => {
+        impl FromStr for $type {
+            type Err = SpecError;
+            fn from_str(text: &str) -> Result<Self, SpecError> {
+                $dimension.parse(text).map(Self)
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&format_quantity(self.0, &$dimension))
+            }
+        }
+
+        impl_quantity_serde!($type, $dimension);
+    };
 }
 
-impl FromStr for Rate {
-    type Err = SpecError;
-    fn from_str(text: &str) -> Result<Self, SpecError> {
-        RATE.parse(text).map(Rate)
-    }
-}
-
-impl FromStr for Size {
-    type Err = SpecError;
-    fn from_str(text: &str) -> Result<Self, SpecError> {
-        SIZE.parse(text).map(Size)
-    }
-}
+impl_quantity!(Time, TIME);
+impl_quantity!(Rate, RATE);
+impl_quantity!(Size, SIZE);
+impl_quantity_serde!(QueueSize, QUEUE_SIZE);
 
 impl FromStr for QueueSize {
     type Err = SpecError;
@@ -222,24 +226,6 @@ impl FromStr for QueueSize {
     }
 }
 
-impl fmt::Display for Time {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&format_quantity(self.0, &TIME))
-    }
-}
-
-impl fmt::Display for Rate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&format_quantity(self.0, &RATE))
-    }
-}
-
-impl fmt::Display for Size {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&format_quantity(self.0, &SIZE))
-    }
-}
-
 impl fmt::Display for QueueSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -249,8 +235,3 @@ impl fmt::Display for QueueSize {
         }
     }
 }
-
-impl_quantity_serde!(Time, TIME);
-impl_quantity_serde!(Rate, RATE);
-impl_quantity_serde!(Size, SIZE);
-impl_quantity_serde!(QueueSize, QUEUE_SIZE);

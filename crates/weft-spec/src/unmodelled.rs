@@ -3,32 +3,24 @@
 
 use crate::SpecError;
 
-/// A feature with the words by which a spec may ask for it.
-struct Feature {
-    name: &'static str,
-    words: &'static [&'static str],
-}
-
-/// All features. A feature that becomes a field or a kind is removed from this list.
-const FEATURES: &[Feature] = &[
-    Feature {
-        name: "FQ-CoDel or PIE",
-        words: &["fq_codel", "pie"],
-    },
-    Feature {
-        name: "corrupted packets",
-        words: &["corruption", "error_rate", "bit_error_rate", "ber"],
-    },
+/// All features, each with the words by which a spec may ask for it. A feature that becomes a field or a kind is
+/// removed from this list.
+const FEATURES: &[(&str, &[&str])] = &[
+    ("FQ-CoDel or PIE", &["fq_codel", "pie"]),
+    (
+        "corrupted packets",
+        &["corruption", "error_rate", "bit_error_rate", "ber"],
+    ),
 ];
 
 /// Returns the error for a field or a value at `path` by whose name a spec asks for a feature that
 /// Weft does not model.
 pub(crate) fn unmodelled(path: &str, word: &str) -> Option<SpecError> {
     let word = word.to_ascii_lowercase().replace('-', "_");
-    let feature = FEATURES
+    let (feature, _) = FEATURES
         .iter()
-        .find(|feature| feature.words.contains(&word.as_str()))?;
-    let problem = format!("Weft does not model {}", feature.name);
+        .find(|(_, words)| words.contains(&word.as_str()))?;
+    let problem = format!("Weft does not model {feature}");
     let remedy = "remove it (docs/reference/limitations.md lists what is not modelled)";
     Some(SpecError::conflict(path, problem, remedy))
 }
@@ -39,7 +31,7 @@ mod tests {
 
     #[test]
     fn words_are_unique_and_normalised() {
-        let mut words: Vec<_> = FEATURES.iter().flat_map(|feature| feature.words).collect();
+        let mut words: Vec<_> = FEATURES.iter().flat_map(|(_, words)| *words).collect();
         let count = words.len();
         words.sort_unstable();
         words.dedup();
