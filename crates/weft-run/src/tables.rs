@@ -5,11 +5,9 @@
 mod columns;
 mod flows;
 mod jobs;
-mod latencies;
 mod links;
 mod operations;
-mod packets;
-mod throughput;
+mod records;
 mod traces;
 
 use std::sync::Arc;
@@ -17,31 +15,26 @@ use std::sync::Arc;
 use arrow_array::{Array, RecordBatch};
 use weft_fabric::Link;
 use weft_spec::Time;
-use weft_traffic::{Flow, FlowGenerator};
+use weft_traffic::{Flow, FlowGenerator, RankedJobs};
 use weft_transports::FctFrom;
 
+use self::columns::Columns;
 use crate::ideal::IdealTimes;
 use crate::{Error, FlowRecord, GeneratorStep, Outcome, Plan};
 
+/// Tables of the state at the end; all others grow with time.
+const AT_END: [&str; 4] = ["queues", "links", "traffic_classes", "drops"];
+
 /// The names of all tables, in order.
-pub const TABLES: &[&str] = &[
-    "flows",
-    "subflows",
-    "queues",
-    "links",
-    "traces",
-    "jobs",
-    "ranks",
-    "steps",
-    "operations",
-    "suppressions",
-    "latencies",
-    "packets",
-    "pause_frames",
-    "throughput",
-    "traffic_classes",
-    "drops",
-];
+pub const TABLES: &[&str] = &{
+    let mut names = [""; TableBuilder::TABLES.len()];
+    let mut i = 0;
+    while i < names.len() {
+        names[i] = TableBuilder::TABLES[i].0;
+        i += 1;
+    }
+    names
+};
 
 /// The parts that a level provides. It leaves out those whose content it does not model.
 #[derive(Clone, Copy, Debug, Default)]
@@ -197,7 +190,29 @@ fn generator_of(
     Some((&**generator, beyond / many))
 }
 
+type Build<T> = fn(&T) -> Result<RecordBatch, Error>;
+
 impl<'a> TableBuilder<'a> {
+    /// All tables, in order.
+    const TABLES: [(&'static str, Build<Self>); 16] = [
+        ("flows", Self::flows),
+        ("subflows", Self::subflows),
+        ("queues", Self::queues),
+        ("links", Self::links),
+        ("traces", Self::traces),
+        ("jobs", Self::jobs),
+        ("ranks", Self::ranks),
+        ("steps", Self::steps),
+        ("operations", Self::operations),
+        ("suppressions", Self::suppressions),
+        ("latencies", Self::latencies),
+        ("packets", Self::packets),
+        ("pause_frames", Self::pause_frames),
+        ("throughput", Self::throughput),
+        ("traffic_classes", Self::classes),
+        ("drops", Self::drops),
+    ];
+
     /// Creates a builder. `flows` are those of the spec.
     pub fn new(
         context: &'a TableContext,
@@ -241,46 +256,7 @@ impl<'a> TableBuilder<'a> {
 
     /// Builds the tables that grow with time.
     pub fn time_tables(&self) -> Result<Tables, Error> {
-        let Self {
-            context,
-            flows,
-            static_flows,
-            generators,
-            outcome,
-            ideal,
-            ideal_steps,
-            slowest,
-        } = self;
-        let tables = [
-            (
-                "flows",
-                flows::flows(context, flows, *static_flows, generators, outcome, ideal)?,
-            ),
-            ("subflows", flows::subflows(context, outcome)?),
-            ("traces", traces::traces(context, outcome)?),
-            (
-                "jobs",
-                jobs::jobs(context, *static_flows, generators, outcome, slowest)?,
-            ),
-            ("ranks", jobs::ranks(context, generators, outcome)?),
-            (
-                "steps",
-                jobs::steps(context, *static_flows, generators, outcome, ideal_steps)?,
-            ),
-            (
-                "operations",
-                operations::operations(context, generators, outcome)?,
-            ),
-            ("suppressions", jobs::suppressions(context, outcome)?),
-            ("latencies", latencies::latencies(context, outcome)?),
-            ("packets", packets::packets(context, outcome)?),
-            ("pause_frames", packets::pause_frames(context, outcome)?),
-            ("throughput", throughput::throughput(context, outcome)?),
-        ];
-        let kept = tables
-            .into_iter()
-            .filter(|(name, _)| context.provided.has_table(name));
-        Ok(kept.collect())
+        self.tables(|name| !AT_END.contains(&name))
     }
 
     /// Builds all tables, with the state of queues and links at the end.
@@ -289,21 +265,37 @@ impl<'a> TableBuilder<'a> {
         if links != records {
             return Err(Error::Internal(format!("{links} links have {records} records")));
         }
-        let mut tables = self.time_tables()?;
-        let ends = [
-            ("queues", links::queues(self.context, self.outcome)?),
-            ("links", links::links(self.context, self.outcome)?),
-        ];
-        let kept = ends
-            .into_iter()
-            .filter(|(name, _)| self.context.provided.has_table(name));
-        tables.splice(2..2, kept);
-        if self.context.provided.has_table("traffic_classes") {
-            tables.push(("traffic_classes", links::classes(self.context, self.outcome)?));
-        }
-        if self.context.provided.has_table("drops") {
-            tables.push(("drops", links::drops(self.context, self.outcome)?));
-        }
-        Ok(tables)
+        self.tables(|_| true)
+    }
+
+    fn tables(&self, is_wanted: impl Fn(&str) -> bool) -> Result<Tables, Error> {
+        let provided = self.context.provided;
+        let wanted = Self::TABLES
+            .iter()
+            .filter(|(name, _)| is_wanted(name) && provided.has_table(name));
+        wanted.map(|(name, build)| Ok((*name, build(self)?))).collect()
+    }
+
+    /// Begins the columns of a table.
+    fn columns<'r, R>(&self, table: &'static str, rows: &'r [R]) -> Columns<'r, R> {
+        Columns::new(table, self.context.provided, rows)
+    }
+
+    /// Returns the jobs of ranks of each generator that has some.
+    fn ranked_jobs(&self) -> Vec<Option<RankedJobs>> {
+        self.generators
+            .iter()
+            .map(|generator| generator.ranked_jobs())
+            .collect()
+    }
+
+    /// Returns the name of a traffic entry.
+    fn traffic(&self, traffic: u32) -> &str {
+        &self.context.traffic[traffic as usize]
+    }
+
+    /// Returns the index of flow `n` of a generator in the tables.
+    fn index_of(&self, generator: u32, n: u32) -> u32 {
+        self.static_flows + n * self.generators.len() as u32 + generator
     }
 }

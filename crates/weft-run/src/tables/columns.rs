@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{Float64Builder, ListBuilder, StringBuilder};
 use arrow_array::{
-    ArrayRef, BooleanArray, Float64Array, RecordBatch, RecordBatchOptions, StringArray, UInt32Array,
+    Array, ArrayRef, BooleanArray, Float64Array, RecordBatch, RecordBatchOptions, StringArray, UInt32Array,
     UInt64Array,
 };
 use arrow_schema::{DataType, Field, Schema};
@@ -45,52 +45,46 @@ impl<'a, R> Columns<'a, R> {
         self
     }
 
+    /// Adds a column with a value of each row.
+    fn values<A: Array + FromIterator<V> + 'static, V>(
+        self,
+        name: &str,
+        nullable: bool,
+        value: impl Fn(&'a R) -> V,
+    ) -> Self {
+        self.add(name, nullable, |rows| Arc::new(rows.map(value).collect::<A>()))
+    }
+
     pub fn text<'t>(self, name: &str, value: impl Fn(&'a R) -> &'t str) -> Self {
-        self.add(name, false, |rows| {
-            Arc::new(StringArray::from_iter_values(rows.map(value)))
-        })
+        self.values::<StringArray, _>(name, false, |row| Some(value(row)))
     }
 
     pub fn text_or_null<'t>(self, name: &str, value: impl Fn(&'a R) -> Option<&'t str>) -> Self {
-        self.add(name, true, |rows| {
-            Arc::new(rows.map(value).collect::<StringArray>())
-        })
+        self.values::<StringArray, _>(name, true, value)
     }
 
     pub fn index(self, name: &str, value: impl Fn(&'a R) -> u32) -> Self {
-        self.add(name, false, |rows| {
-            Arc::new(UInt32Array::from_iter_values(rows.map(value)))
-        })
+        self.values::<UInt32Array, _>(name, false, value)
     }
 
     pub fn index_or_null(self, name: &str, value: impl Fn(&'a R) -> Option<u32>) -> Self {
-        self.add(name, true, |rows| {
-            Arc::new(rows.map(value).collect::<UInt32Array>())
-        })
+        self.values::<UInt32Array, _>(name, true, value)
     }
 
     pub fn count(self, name: &str, value: impl Fn(&'a R) -> u64) -> Self {
-        self.add(name, false, |rows| {
-            Arc::new(UInt64Array::from_iter_values(rows.map(value)))
-        })
+        self.values::<UInt64Array, _>(name, false, value)
     }
 
     pub fn count_or_null(self, name: &str, value: impl Fn(&'a R) -> Option<u64>) -> Self {
-        self.add(name, true, |rows| {
-            Arc::new(rows.map(value).collect::<UInt64Array>())
-        })
+        self.values::<UInt64Array, _>(name, true, value)
     }
 
     pub fn number(self, name: &str, value: impl Fn(&'a R) -> f64) -> Self {
-        self.add(name, false, |rows| {
-            Arc::new(Float64Array::from_iter_values(rows.map(value)))
-        })
+        self.values::<Float64Array, _>(name, false, value)
     }
 
     pub fn number_or_null(self, name: &str, value: impl Fn(&'a R) -> Option<f64>) -> Self {
-        self.add(name, true, |rows| {
-            Arc::new(rows.map(value).collect::<Float64Array>())
-        })
+        self.values::<Float64Array, _>(name, true, value)
     }
 
     /// Adds a column of times in seconds.
@@ -103,15 +97,11 @@ impl<'a, R> Columns<'a, R> {
     }
 
     pub fn flag(self, name: &str, value: impl Fn(&'a R) -> bool) -> Self {
-        self.add(name, false, |rows| {
-            Arc::new(rows.map(|row| Some(value(row))).collect::<BooleanArray>())
-        })
+        self.values::<BooleanArray, _>(name, false, |row| Some(value(row)))
     }
 
     pub fn flag_or_null(self, name: &str, value: impl Fn(&'a R) -> Option<bool>) -> Self {
-        self.add(name, true, |rows| {
-            Arc::new(rows.map(value).collect::<BooleanArray>())
-        })
+        self.values::<BooleanArray, _>(name, true, value)
     }
 
     pub fn numbers(self, name: &str, value: impl Fn(&'a R) -> Vec<f64>) -> Self {

@@ -1,14 +1,12 @@
-//! The tables `jobs`, `ranks`, `steps` and `suppressions`.
+//! The tables `jobs`, `ranks` and `steps`.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use weft_spec::Time;
-use weft_traffic::{FlowGenerator, Job, RankedJobs, Step};
+use weft_traffic::{Job, RankedJobs, Step};
 
-use super::TableContext;
-use super::columns::Columns;
+use super::{TableBuilder, TableContext};
 use crate::{Error, GeneratorRank, GeneratorStep, JobRecord, Outcome};
 
 /// A row of the table `jobs`.
@@ -53,21 +51,9 @@ impl Row {
         Some(self.algorithm_bandwidth()? * self.ranked.as_ref()?.facts.bus_factor?)
     }
 
-    fn last_rank(&self) -> Option<u32> {
-        self.ranked.as_ref().and_then(|ranked| ranked.last_rank)
-    }
-
     /// Returns the part of the job's time beyond the computing of each rank.
     fn exposed(&self) -> Option<f64> {
         Some(self.seconds()? - self.ranked.as_ref()?.busy.seconds())
-    }
-
-    fn slowest_flow(&self) -> Option<u32> {
-        self.ranked.as_ref().and_then(|ranked| ranked.slowest_flow)
-    }
-
-    fn slowest_link(&self) -> Option<u32> {
-        self.ranked.as_ref().and_then(|ranked| ranked.slowest_link)
     }
 }
 
@@ -162,104 +148,6 @@ fn most_utilised(context: &TableContext, outcome: &Outcome, links: &[u32]) -> Op
     most.map(|(link, _)| link)
 }
 
-pub(super) fn jobs(
-    context: &TableContext,
-    static_flows: u32,
-    generators: &[Arc<dyn FlowGenerator>],
-    outcome: &Outcome,
-    slowest: &SlowestMessages,
-) -> Result<RecordBatch, Error> {
-    let of_requests = outcome.jobs.iter().filter_map(|record| {
-        let generator = &generators[record.generator as usize];
-        let job = generator.job(record.job)?;
-        Some(Row {
-            record: record.clone(),
-            traffic: generator.flow(job.first_request).traffic,
-            requests: Some(job),
-            ranked: None,
-        })
-    });
-    let by_job = outcome
-        .ranks
-        .chunk_by(|a, b| (a.generator, a.record.job) == (b.generator, b.record.job));
-    let of_ranks = by_job.filter_map(|ranks| {
-        let generator = ranks.first()?.generator;
-        ranked_row(ranks, generators[generator as usize].ranked_jobs()?)
-    });
-    let mut rows: Vec<Row> = of_requests.chain(of_ranks).collect();
-    for row in &mut rows {
-        let key = (row.record.generator, row.record.job);
-        if let (Some(ranked), Some(slowest)) = (&mut row.ranked, slowest.get(&key)) {
-            ranked.slowest_flow = Some(index_of(static_flows, generators, key.0, slowest.message));
-            ranked.slowest_link = slowest.link;
-        }
-    }
-    rows.sort_by_key(|row| (row.record.generator, row.record.job));
-    Columns::new("jobs", context.provided, &rows)
-        .index("job", |row| row.record.job)
-        .text("traffic", |row| context.traffic[row.traffic as usize].as_str())
-        .index_or_null("slot", |row| Some(row.requests.as_ref()?.slot))
-        .text_or_null("client", |row| Some(context.host(row.requests.as_ref()?.client)))
-        .texts("servers", |row| {
-            let servers = row.requests.iter().flat_map(|job| &job.servers);
-            servers.map(|&host| context.host(host)).collect()
-        })
-        .time("start_s", |row| row.record.start)
-        .time_or_null("end_s", |row| row.record.end)
-        .number_or_null("jct_s", Row::seconds)
-        .time_or_null("finish_s", |row| row.record.end)
-        .count_or_null("size_bytes", Row::bytes)
-        .number_or_null("algorithm_bps", Row::algorithm_bandwidth)
-        .number_or_null("bus_bps", Row::bus_bandwidth)
-        .index_or_null("last_rank", Row::last_rank)
-        .number_or_null("exposed_s", Row::exposed)
-        .index_or_null("slowest_flow", Row::slowest_flow)
-        .index_or_null("slowest_link", Row::slowest_link)
-        .finish()
-}
-
-pub(super) fn ranks(
-    context: &TableContext,
-    generators: &[Arc<dyn FlowGenerator>],
-    outcome: &Outcome,
-) -> Result<RecordBatch, Error> {
-    let facts: Vec<Option<RankedJobs>> = generators
-        .iter()
-        .map(|generator| generator.ranked_jobs())
-        .collect();
-    let rows: Vec<(&GeneratorRank, &RankedJobs)> = outcome
-        .ranks
-        .iter()
-        .filter(|rank| rank.record.start.is_some())
-        .filter_map(|rank| Some((rank, facts[rank.generator as usize].as_ref()?)))
-        .collect();
-    let spans = job_spans(outcome);
-    let ended = |rank: &GeneratorRank| {
-        let (start, end) = (rank.record.start?, rank.record.end?);
-        Some(Time(end.0 - start.0).seconds())
-    };
-    let exposed = |(rank, _): &(&GeneratorRank, _)| Some(ended(rank)? - rank.record.busy.seconds());
-    let idle = |(rank, _): &(&GeneratorRank, _)| {
-        let (start, end) = spans[&(rank.generator, rank.record.job)];
-        Some(Time(end?.0 - start?.0).seconds() - ended(rank)?)
-    };
-    Columns::new("ranks", context.provided, &rows)
-        .index("job", |(rank, _)| rank.record.job)
-        .text("traffic", |(_, facts)| {
-            context.traffic[facts.traffic as usize].as_str()
-        })
-        .index("rank", |(rank, _)| rank.record.rank)
-        .text("host", |(rank, facts)| {
-            context.host(facts.hosts[rank.record.rank as usize])
-        })
-        .time_or_null("start_s", |(rank, _)| rank.record.start)
-        .time_or_null("finish_s", |(rank, _)| rank.record.end)
-        .time("computed_s", |(rank, _)| rank.record.computed)
-        .number_or_null("exposed_s", exposed)
-        .number_or_null("idle_s", idle)
-        .finish()
-}
-
 /// Returns the start of each job of ranks and its end, if all ranks have ended, by generator and job.
 fn job_spans(outcome: &Outcome) -> HashMap<(u32, u32), (Option<Time>, Option<Time>)> {
     let by_job = outcome
@@ -277,54 +165,119 @@ fn job_spans(outcome: &Outcome) -> HashMap<(u32, u32), (Option<Time>, Option<Tim
         .collect()
 }
 
-/// Returns the index of flow `n` of a generator in the tables.
-fn index_of(static_flows: u32, generators: &[Arc<dyn FlowGenerator>], generator: u32, n: u32) -> u32 {
-    static_flows + n * generators.len() as u32 + generator
-}
+impl TableBuilder<'_> {
+    pub(super) fn jobs(&self) -> Result<RecordBatch, Error> {
+        let of_requests = self.outcome.jobs.iter().filter_map(|record| {
+            let generator = &self.generators[record.generator as usize];
+            let job = generator.job(record.job)?;
+            Some(Row {
+                record: record.clone(),
+                traffic: generator.flow(job.first_request).traffic,
+                requests: Some(job),
+                ranked: None,
+            })
+        });
+        let by_job = self
+            .outcome
+            .ranks
+            .chunk_by(|a, b| (a.generator, a.record.job) == (b.generator, b.record.job));
+        let of_ranks = by_job.filter_map(|ranks| {
+            let generator = ranks.first()?.generator;
+            ranked_row(ranks, self.generators[generator as usize].ranked_jobs()?)
+        });
+        let mut rows: Vec<Row> = of_requests.chain(of_ranks).collect();
+        for row in &mut rows {
+            let key = (row.record.generator, row.record.job);
+            if let (Some(ranked), Some(slowest)) = (&mut row.ranked, self.slowest.get(&key)) {
+                ranked.slowest_flow = Some(self.index_of(key.0, slowest.message));
+                ranked.slowest_link = slowest.link;
+            }
+        }
+        rows.sort_by_key(|row| (row.record.generator, row.record.job));
+        self.columns("jobs", &rows)
+            .index("job", |row| row.record.job)
+            .text("traffic", |row| self.traffic(row.traffic))
+            .index_or_null("slot", |row| Some(row.requests.as_ref()?.slot))
+            .text_or_null("client", |row| {
+                Some(self.context.host(row.requests.as_ref()?.client))
+            })
+            .texts("servers", |row| {
+                let servers = row.requests.iter().flat_map(|job| &job.servers);
+                servers.map(|&host| self.context.host(host)).collect()
+            })
+            .time("start_s", |row| row.record.start)
+            .time_or_null("end_s", |row| row.record.end)
+            .number_or_null("jct_s", Row::seconds)
+            .time_or_null("finish_s", |row| row.record.end)
+            .count_or_null("size_bytes", Row::bytes)
+            .number_or_null("algorithm_bps", Row::algorithm_bandwidth)
+            .number_or_null("bus_bps", Row::bus_bandwidth)
+            .index_or_null("last_rank", |row| row.ranked.as_ref()?.last_rank)
+            .number_or_null("exposed_s", Row::exposed)
+            .index_or_null("slowest_flow", |row| row.ranked.as_ref()?.slowest_flow)
+            .index_or_null("slowest_link", |row| row.ranked.as_ref()?.slowest_link)
+            .finish()
+    }
 
-pub(super) fn steps(
-    context: &TableContext,
-    static_flows: u32,
-    generators: &[Arc<dyn FlowGenerator>],
-    outcome: &Outcome,
-    ideal: &[Option<Time>],
-) -> Result<RecordBatch, Error> {
-    let facts: Vec<Option<RankedJobs>> = generators
-        .iter()
-        .map(|generator| generator.ranked_jobs())
-        .collect();
-    let rows: Vec<(&GeneratorStep, &RankedJobs, Option<Time>)> = outcome
-        .steps
-        .iter()
-        .zip(ideal)
-        .filter_map(|(step, &ideal)| Some((step, facts[step.generator as usize].as_ref()?, ideal)))
-        .collect();
-    Columns::new("steps", context.provided, &rows)
-        .index("job", |(step, ..)| step.record.job)
-        .text("traffic", |(_, facts, _)| {
-            context.traffic[facts.traffic as usize].as_str()
-        })
-        .index("rank", |(step, ..)| step.record.rank)
-        .text("host", |(step, facts, _)| {
-            context.host(facts.hosts[step.record.rank as usize])
-        })
-        .index_or_null("to_rank", |(step, ..)| step.record.to)
-        .index_or_null("flow", |(step, ..)| {
-            let message = step.record.message?;
-            Some(index_of(static_flows, generators, step.generator, message))
-        })
-        .time("start_s", |(step, ..)| step.record.start)
-        .time_or_null("end_s", |(step, ..)| step.record.end)
-        .time_or_null("ideal_s", |(.., ideal)| *ideal)
-        .flag("critical", |(step, ..)| step.record.is_critical)
-        .finish()
-}
+    pub(super) fn ranks(&self) -> Result<RecordBatch, Error> {
+        let facts = self.ranked_jobs();
+        let rows: Vec<(&GeneratorRank, &RankedJobs)> = self
+            .outcome
+            .ranks
+            .iter()
+            .filter(|rank| rank.record.start.is_some())
+            .filter_map(|rank| Some((rank, facts[rank.generator as usize].as_ref()?)))
+            .collect();
+        let spans = job_spans(self.outcome);
+        let ended = |rank: &GeneratorRank| {
+            let (start, end) = (rank.record.start?, rank.record.end?);
+            Some(Time(end.0 - start.0).seconds())
+        };
+        let exposed = |(rank, _): &(&GeneratorRank, _)| Some(ended(rank)? - rank.record.busy.seconds());
+        let idle = |(rank, _): &(&GeneratorRank, _)| {
+            let (start, end) = spans[&(rank.generator, rank.record.job)];
+            Some(Time(end?.0 - start?.0).seconds() - ended(rank)?)
+        };
+        self.columns("ranks", &rows)
+            .index("job", |(rank, _)| rank.record.job)
+            .text("traffic", |(_, facts)| self.traffic(facts.traffic))
+            .index("rank", |(rank, _)| rank.record.rank)
+            .text("host", |(rank, facts)| {
+                self.context.host(facts.hosts[rank.record.rank as usize])
+            })
+            .time_or_null("start_s", |(rank, _)| rank.record.start)
+            .time_or_null("finish_s", |(rank, _)| rank.record.end)
+            .time("computed_s", |(rank, _)| rank.record.computed)
+            .number_or_null("exposed_s", exposed)
+            .number_or_null("idle_s", idle)
+            .finish()
+    }
 
-pub(super) fn suppressions(context: &TableContext, outcome: &Outcome) -> Result<RecordBatch, Error> {
-    let rows = &outcome.suppressions;
-    Columns::new("suppressions", context.provided, rows)
-        .index("flow", |episode| episode.flow)
-        .time("start_s", |episode| episode.start)
-        .time_or_null("end_s", |episode| episode.end)
-        .finish()
+    pub(super) fn steps(&self) -> Result<RecordBatch, Error> {
+        let facts = self.ranked_jobs();
+        let rows: Vec<(&GeneratorStep, &RankedJobs, Option<Time>)> = self
+            .outcome
+            .steps
+            .iter()
+            .zip(&self.ideal_steps)
+            .filter_map(|(step, &ideal)| Some((step, facts[step.generator as usize].as_ref()?, ideal)))
+            .collect();
+        self.columns("steps", &rows)
+            .index("job", |(step, ..)| step.record.job)
+            .text("traffic", |(_, facts, _)| self.traffic(facts.traffic))
+            .index("rank", |(step, ..)| step.record.rank)
+            .text("host", |(step, facts, _)| {
+                self.context.host(facts.hosts[step.record.rank as usize])
+            })
+            .index_or_null("to_rank", |(step, ..)| step.record.to)
+            .index_or_null("flow", |(step, ..)| {
+                let message = step.record.message?;
+                Some(self.index_of(step.generator, message))
+            })
+            .time("start_s", |(step, ..)| step.record.start)
+            .time_or_null("end_s", |(step, ..)| step.record.end)
+            .time_or_null("ideal_s", |(.., ideal)| *ideal)
+            .flag("critical", |(step, ..)| step.record.is_critical)
+            .finish()
+    }
 }
