@@ -39,7 +39,6 @@ pub fn manifest(spec: &Spec, json: &Value, threads: usize, summary: &RunSummary,
         provided,
         manifest_entries,
     } = summary;
-    let counters = &outcome.counters;
     let (from, to) = outcome.measurement_window();
     let mut manifest = json!({
         "name": spec.name,
@@ -52,17 +51,7 @@ pub fn manifest(spec: &Spec, json: &Value, threads: usize, summary: &RunSummary,
         "measured_s": [from.seconds(), to.seconds()],
         "unfinished": { "flows": unfinished.flows, "jobs": unfinished.jobs },
         "warnings": warnings,
-        "counters": {
-            "packet_hops": counters.packet_hops,
-            "timers": counters.timers,
-            "windows": counters.windows,
-            "drops": counters.drops,
-            "losses": counters.losses,
-            "marks": counters.marks,
-            "trims": counters.trims,
-            "pauses": counters.pauses,
-            "timeouts": counters.timeouts,
-        },
+        "counters": outcome.counters,
         "trace_hash": outcome.trace_hash.map(|hash| format!("{hash:016x}")),
         "threads": threads,
         "wall_seconds": wall_seconds,

@@ -24,7 +24,7 @@ pub struct CounterSnapshot {
 }
 
 /// Records of links and queues within the window: events at or after `from` and before `to`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MeasuredWindow {
     /// Start of the window.
     pub from: Time,
@@ -99,26 +99,17 @@ impl MeasurementWindow {
 
     /// Returns a result with the bounds of the window, and without records of links and queues.
     pub fn bounds(&self) -> MeasuredWindow {
-        let (from, to) = (self.from, self.to);
         MeasuredWindow {
-            from,
-            to,
-            links: Vec::new(),
-            classes: Vec::new(),
-            queues: Vec::new(),
+            from: self.from,
+            to: self.to,
+            ..MeasuredWindow::default()
         }
     }
 
     /// Returns the result for a run that ended at `end` with the counters `now`, which end the window
     /// if it is still open.
     pub fn finish(&self, end: Time, now: &CounterSnapshot) -> MeasuredWindow {
-        let (from, to) = (self.from, self.to.min(end).max(self.from));
-        let CounterSnapshot {
-            links,
-            classes,
-            queues,
-            ..
-        } = match &self.phase {
+        let counted = match &self.phase {
             // The run ended before the window started: all counts are 0.
             Phase::Before => CounterSnapshot {
                 links: vec![LinkRecord::default(); now.links.len()],
@@ -128,11 +119,11 @@ impl MeasurementWindow {
             Phase::After(at_start, at_end) => at_end.since(at_start),
         };
         MeasuredWindow {
-            from,
-            to,
-            links,
-            classes,
-            queues,
+            from: self.from,
+            to: self.to.min(end).max(self.from),
+            links: counted.links,
+            classes: counted.classes,
+            queues: counted.queues,
         }
     }
 }

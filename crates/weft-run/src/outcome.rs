@@ -8,7 +8,7 @@ use weft_traffic::{Flow, OperationRecord, RankRecord, Step};
 use crate::measurement::MeasuredWindow;
 
 /// The record of a flow.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowRecord {
     /// Index of the flow: that of the plan, or that of a generator's flow.
     pub flow: u32,
@@ -37,14 +37,7 @@ impl FlowRecord {
     pub fn unopened(flow: u32) -> Self {
         Self {
             flow,
-            established: None,
-            finish: None,
-            acked: None,
-            delivered_bytes: 0,
-            measured_bytes: 0,
-            reinjected: 0,
-            suppressions: 0,
-            subflows: Vec::new(),
+            ..Self::default()
         }
     }
 }
@@ -417,7 +410,7 @@ pub struct PauseFrameRecord {
 }
 
 /// Totals of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Counters {
     /// Number of packet-hops: one packet (data or ACK) over one link.
     pub packet_hops: u64,
