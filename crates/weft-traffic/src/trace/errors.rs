@@ -28,6 +28,17 @@ pub(super) enum Place {
     },
 }
 
+impl Place {
+    /// Returns the error of a value at this place.
+    pub fn wrong(self, given: impl Into<String>, allowed: impl Into<String>) -> TraceError {
+        TraceError {
+            place: self,
+            given: given.into(),
+            allowed: allowed.into(),
+        }
+    }
+}
+
 impl TraceError {
     /// Returns the error of a trace whose path, or the beginning of its files' paths, is `file`.
     pub fn within(self, file: &str) -> SpecError {

@@ -70,11 +70,7 @@ struct Reader {
 
 impl Reader {
     fn wrong(&self, given: impl Into<String>, allowed: impl Into<String>) -> TraceError {
-        TraceError {
-            place: Place::Line(self.line),
-            given: given.into(),
-            allowed: allowed.into(),
-        }
+        Place::Line(self.line).wrong(given, allowed)
     }
 
     fn read_line(&mut self, line: &str) -> Result<(), TraceError> {
@@ -185,10 +181,9 @@ impl Reader {
         for requirement in &block.requirements {
             let find = |label: &String| {
                 let found = block.labels.get(label).copied();
-                found.ok_or_else(|| TraceError {
-                    place: Place::Line(requirement.line),
-                    given: format!("label {:?}", shortened(label)),
-                    allowed: format!("labels of rank {}", block.rank),
+                found.ok_or_else(|| {
+                    let given = format!("label {:?}", shortened(label));
+                    Place::Line(requirement.line).wrong(given, format!("labels of rank {}", block.rank))
                 })
             };
             let (task, before) = (find(&requirement.task)?, find(&requirement.before)?);
@@ -243,10 +238,9 @@ impl Reader {
         let task = match kind {
             "calc" => {
                 let time = number.checked_mul(1_000);
-                let time = time.ok_or_else(|| TraceError {
-                    place: Place::Line(self.line),
-                    given: format!("calc {number}"),
-                    allowed: format!("at most {} nanoseconds", u64::MAX / 1_000),
+                let time = time.ok_or_else(|| {
+                    let allowed = format!("at most {} nanoseconds", u64::MAX / 1_000);
+                    Place::Line(self.line).wrong(format!("calc {number}"), allowed)
                 })?;
                 builder.add(rank, Work::Compute(Time(time)), Some(processor))
             }
@@ -329,52 +323,39 @@ impl Reader {
     }
 
     fn finish(self) -> Result<TaskGraph, TraceError> {
-        let end = |given: String, allowed: &str| TraceError {
-            place: Place::File,
-            given,
-            allowed: allowed.to_owned(),
-        };
         if self.in_comment {
-            return Err(end("ends within a comment".to_owned(), "a complete file"));
+            return Err(Place::File.wrong("ends within a comment", "a complete file"));
         }
         let Some(mut builder) = self.builder else {
-            return Err(end("no num_ranks".to_owned(), "GOAL text"));
+            return Err(Place::File.wrong("no num_ranks", "GOAL text"));
         };
         if let Some(block) = self.block {
             let given = format!(
                 "ends within the block of rank {}, which begins in line {}",
                 block.rank, block.line
             );
-            return Err(end(given, "a complete file"));
+            return Err(Place::File.wrong(given, "a complete file"));
         }
         if let Some(rank) = self.has_block.iter().position(|has_block| !has_block) {
             let given = format!("rank {rank} has no block, with num_ranks {}", self.ranks);
-            return Err(end(given, "a block per rank"));
+            return Err(Place::File.wrong(given, "a block per rank"));
         }
         let lines = self.lines;
-        let at = |task: u32, given: String, allowed: &str| TraceError {
-            place: lines
-                .get(task as usize)
-                .map_or(Place::File, |&line| Place::Line(line)),
-            given,
-            allowed: allowed.to_owned(),
+        let at = |task: u32| {
+            let line = lines.get(task as usize);
+            line.map_or(Place::File, |&line| Place::Line(line))
         };
         builder.match_receives().map_err(|unmatched| match unmatched {
-            Unmatched::Receive { task } => at(
-                task,
-                "a receive whose message is not sent".to_owned(),
-                "a send for each receive",
-            ),
-            Unmatched::Send { task } => at(
-                task,
-                "a message that is not received".to_owned(),
-                "a receive for each send",
-            ),
+            Unmatched::Receive { task } => {
+                at(task).wrong("a receive whose message is not sent", "a send for each receive")
+            }
+            Unmatched::Send { task } => {
+                at(task).wrong("a message that is not received", "a receive for each send")
+            }
         })?;
         builder.build().map_err(|stuck| {
-            at(
-                stuck.task,
-                "an operation that waits for itself, through the others of a cycle".to_owned(),
+            at(stuck.task).wrong(
+                "an operation that waits for itself, through the others of a cycle",
                 "an order without cycles",
             )
         })

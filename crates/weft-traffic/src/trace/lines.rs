@@ -16,23 +16,18 @@ pub(super) fn for_each_line(
 ) -> Result<(), TraceError> {
     let mut line = Vec::new();
     for number in 1.. {
-        let wrong = |given: String, allowed: String| TraceError {
-            place: Place::Line(number),
-            given,
-            allowed,
-        };
+        let place = Place::Line(number);
         line.clear();
         let read = input.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
-        let read = read.map_err(|error| wrong(error.to_string(), "a file that can be read".to_owned()))?;
+        let read = read.map_err(|error| place.wrong(error.to_string(), "a file that can be read"))?;
         if read == 0 {
             break;
         }
         if read as u64 == MAX_LINE_BYTES {
             let given = format!("{read} bytes without a line feed");
-            return Err(wrong(given, format!("lines of {content}")));
+            return Err(place.wrong(given, format!("lines of {content}")));
         }
-        let text = std::str::from_utf8(&line)
-            .map_err(|_| wrong("bytes that are not text".to_owned(), content.to_owned()))?;
+        let text = std::str::from_utf8(&line).map_err(|_| place.wrong("bytes that are not text", content))?;
         read_line(number, text.strip_prefix('\u{feff}').unwrap_or(text))?;
     }
     Ok(())

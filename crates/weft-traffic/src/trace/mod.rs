@@ -103,11 +103,7 @@ impl Trace {
 /// Opens a file, which may be compressed by gzip.
 fn open(path: &str) -> Result<Box<dyn BufRead>, TraceError> {
     const GZIP: [u8; 2] = [0x1f, 0x8b];
-    let refuse = |error: std::io::Error| TraceError {
-        place: Place::File,
-        given: error.to_string(),
-        allowed: "a file of a trace".to_owned(),
-    };
+    let refuse = |error: std::io::Error| Place::File.wrong(error.to_string(), "a file of a trace");
     let mut file = BufReader::new(File::open(path).map_err(refuse)?);
     let is_compressed = file.fill_buf().map_err(refuse)?.starts_with(&GZIP);
     Ok(if is_compressed {

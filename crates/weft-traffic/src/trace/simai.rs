@@ -129,11 +129,7 @@ struct Reader {
 }
 
 fn wrong(line: u32, given: impl Into<String>, allowed: impl Into<String>) -> TraceError {
-    TraceError {
-        place: Place::Line(line),
-        given: given.into(),
-        allowed: allowed.into(),
-    }
+    Place::Line(line).wrong(given, allowed)
 }
 
 impl Reader {
@@ -204,17 +200,9 @@ impl Reader {
     }
 
     fn finish(self) -> Result<TaskGraph, TraceError> {
-        let end = |given: String, allowed: &str| TraceError {
-            place: Place::File,
-            given,
-            allowed: allowed.to_owned(),
-        };
         let (Some(ranks), Some((rows, line))) = (self.ranks, self.announced) else {
-            let given = "ends before its rows".to_owned();
-            return Err(end(
-                given,
-                &format!("a table of SimAI, which begins with {POLICY}"),
-            ));
+            let given = "ends before its rows";
+            return Err(Place::File.wrong(given, format!("a table of SimAI, which begins with {POLICY}")));
         };
         if rows != self.layers.len() as u64 {
             let given = format!(
@@ -227,7 +215,7 @@ impl Reader {
         // All ranks have one order of operations, so that there is no cycle.
         graph.map_err(|stuck| {
             let given = format!("task {} waits for itself", stuck.task);
-            end(given, "an order without cycles")
+            Place::File.wrong(given, "an order without cycles")
         })
     }
 

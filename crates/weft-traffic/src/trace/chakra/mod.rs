@@ -59,14 +59,9 @@ pub(super) fn read(
 /// Returns the number of files `PREFIX.RANK.et`, whose ranks count from 0.
 fn count_files(prefix: &str) -> Result<u32, TraceError> {
     const ALLOWED: &str = "the beginning of the paths of files that end in .0.et, .1.et and so on";
-    let refuse = |given: String, allowed: &str| TraceError {
-        place: Place::File,
-        given,
-        allowed: allowed.to_owned(),
-    };
     let path = Path::new(prefix);
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(refuse("no beginning of a file's name".to_owned(), ALLOWED));
+        return Err(Place::File.wrong("no beginning of a file's name", ALLOWED));
     };
     let folder = if folder.as_os_str().is_empty() {
         Path::new(".")
@@ -74,7 +69,7 @@ fn count_files(prefix: &str) -> Result<u32, TraceError> {
         folder
     };
     let name = name.to_string_lossy();
-    let entries = fs::read_dir(folder).map_err(|error| refuse(error.to_string(), ALLOWED))?;
+    let entries = fs::read_dir(folder).map_err(|error| Place::File.wrong(error.to_string(), ALLOWED))?;
     let rank = |file: &str| -> Option<u32> {
         let number = file
             .strip_prefix(&*name)?
@@ -88,14 +83,12 @@ fn count_files(prefix: &str) -> Result<u32, TraceError> {
         .filter_map(|entry| rank(&entry.ok()?.file_name().to_string_lossy()))
         .collect();
     if ranks.is_empty() {
-        return Err(refuse("no file of a rank".to_owned(), ALLOWED));
+        return Err(Place::File.wrong("no file of a rank", ALLOWED));
     }
     match (0..).zip(&ranks).find(|&(expected, &rank)| expected != rank) {
-        Some((missing, _)) => Err(TraceError {
-            place: Place::Rank(missing),
-            given: "no such file".to_owned(),
-            allowed: "a file for each rank from 0 on".to_owned(),
-        }),
+        Some((missing, _)) => {
+            Err(Place::Rank(missing).wrong("no such file", "a file for each rank from 0 on"))
+        }
         None => Ok(ranks.len() as u32),
     }
 }
@@ -141,11 +134,7 @@ impl Placed {
     }
 
     fn wrong(&self, given: impl Into<String>, allowed: impl Into<String>) -> TraceError {
-        TraceError {
-            place: self.place(),
-            given: given.into(),
-            allowed: allowed.into(),
-        }
+        self.place().wrong(given, allowed)
     }
 
     fn attribute(&self, name: &str) -> Option<&Value> {
@@ -184,22 +173,17 @@ impl Placed {
 
 impl Reader {
     fn read_rank(&mut self, prefix: &str, rank: u32) -> Result<(), TraceError> {
-        const CONTENT: &str = "a trace of Chakra";
-        let refuse = |given: String, allowed: &str| TraceError {
-            place: Place::Rank(rank),
-            given,
-            allowed: allowed.to_owned(),
-        };
-        let input = open(&format!("{prefix}.{rank}.et")).map_err(|error| refuse(error.given, CONTENT))?;
+        let refuse = |given: &str| Place::Rank(rank).wrong(given, "a trace of Chakra");
+        let input = open(&format!("{prefix}.{rank}.et")).map_err(|error| refuse(&error.given))?;
         let mut messages = Messages::new(input);
-        let metadata: Option<GlobalMetadata> = messages.next().map_err(|given| refuse(given, CONTENT))?;
+        let metadata: Option<GlobalMetadata> = messages.next().map_err(|given| refuse(&given))?;
         if metadata.is_none() {
-            return Err(refuse("0 bytes".to_owned(), CONTENT));
+            return Err(refuse("0 bytes"));
         }
         // The first and the last task of each node.
         let mut tasks: HashMap<u64, (u32, u32)> = HashMap::new();
         let mut waits: Vec<(u32, u64, u64)> = Vec::new();
-        while let Some(node) = messages.next().map_err(|given| refuse(given, CONTENT))? {
+        while let Some(node) = messages.next().map_err(|given| refuse(&given))? {
             let node = Placed { node, rank };
             if self.builder.len() >= MAX_TASKS {
                 return Err(node.wrong("another node", format!("at most {MAX_TASKS}")));
@@ -220,11 +204,8 @@ impl Reader {
         }
         for (task, before, id) in waits {
             let Some(&(_, end)) = tasks.get(&before) else {
-                return Err(TraceError {
-                    place: Place::Node { rank, id },
-                    given: format!("data_deps {before}"),
-                    allowed: "ids of nodes in the file".to_owned(),
-                });
+                let given = format!("data_deps {before}");
+                return Err(Place::Node { rank, id }.wrong(given, "ids of nodes in the file"));
             };
             self.builder.after(task, end);
         }
@@ -367,11 +348,7 @@ impl Reader {
             .flatten()
             .map(|operation| operation.place)
             .next();
-        let refuse = |given: String, allowed: String| TraceError {
-            place: place.unwrap_or(Place::File),
-            given,
-            allowed,
-        };
+        let place = place.unwrap_or(Place::File);
         let members = match self.groups.get(name) {
             Some(members) => members.clone(),
             None if name.is_empty() || name == "0" => (0..self.ranks).collect(),
@@ -382,7 +359,7 @@ impl Reader {
                 } else {
                     names.join(", ")
                 };
-                return Err(refuse(format!("pg_name {:?}", shortened(name)), names));
+                return Err(place.wrong(format!("pg_name {:?}", shortened(name)), names));
             }
         };
         let mut seen = BTreeSet::new();
@@ -390,15 +367,15 @@ impl Reader {
             if rank >= self.ranks || !seen.insert(rank) {
                 let given = format!("group {:?} with rank {rank}", shortened(name));
                 let allowed = format!("each of 0 to {} once", self.ranks - 1);
-                return Err(refuse(given, allowed));
+                return Err(place.wrong(given, allowed));
             }
         }
         match operations.iter().find(|(rank, _)| !seen.contains(rank)) {
-            Some((rank, of_rank)) => Err(TraceError {
-                place: of_rank.first().map_or(Place::Rank(*rank), |first| first.place),
-                given: format!("pg_name {:?}, a group without this rank", shortened(name)),
-                allowed: "a group of the rank".to_owned(),
-            }),
+            Some((rank, of_rank)) => {
+                let place = of_rank.first().map_or(Place::Rank(*rank), |first| first.place);
+                let given = format!("pg_name {:?}, a group without this rank", shortened(name));
+                Err(place.wrong(given, "a group of the rank"))
+            }
             None => Ok(members),
         }
     }
@@ -410,11 +387,6 @@ impl Reader {
         let most = members.iter().copied().max_by_key(|&rank| of_rank(rank).len());
         let instances = most.map_or(&[][..], of_rank);
         for (number, first) in instances.iter().enumerate() {
-            let refuse = |place: Place, given: String, allowed: &str| TraceError {
-                place,
-                given,
-                allowed: allowed.to_owned(),
-            };
             let (mut begins, mut ends) = (HashMap::new(), HashMap::new());
             for &rank in &members {
                 let Some(own) = of_rank(rank).get(number) else {
@@ -423,7 +395,7 @@ impl Reader {
                         number + 1,
                         shortened(name)
                     );
-                    return Err(refuse(first.place, given, "an operation at each rank of a group"));
+                    return Err(first.place.wrong(given, "an operation at each rank of a group"));
                 };
                 if (own.operation, own.bytes) != (first.operation, first.bytes) {
                     let given = format!(
@@ -431,7 +403,7 @@ impl Reader {
                         number + 1,
                         shortened(name)
                     );
-                    return Err(refuse(own.place, given, "the same at each rank of a group"));
+                    return Err(own.place.wrong(given, "the same at each rank of a group"));
                 }
                 begins.insert(rank, own.begin);
                 ends.insert(rank, own.end);
@@ -448,7 +420,7 @@ impl Reader {
             if messages.saturating_add(self.builder.message_count() as u64) > MAX_FLOWS {
                 let given = format!("{messages} messages of an operation");
                 let allowed = format!("at most {MAX_FLOWS} messages in all");
-                return Err(refuse(first.place, given, &allowed));
+                return Err(first.place.wrong(given, allowed));
             }
             // The bytes of an all-gather are those of a rank.
             let factor = if first.operation == Operation::AllGather {
@@ -457,11 +429,9 @@ impl Reader {
                 1
             };
             let bytes = first.bytes.checked_mul(factor.into()).ok_or_else(|| {
-                refuse(
-                    first.place,
-                    format!("comm_size {}", first.bytes),
-                    "a size of an array",
-                )
+                first
+                    .place
+                    .wrong(format!("comm_size {}", first.bytes), "a size of an array")
             })?;
             let begin = self.builder.len();
             Exchange {
@@ -515,10 +485,7 @@ impl Reader {
     /// Returns the error of the node of a task.
     fn wrong(&self, task: u32, given: &str, allowed: &str) -> TraceError {
         let node = self.nodes.get(task as usize);
-        TraceError {
-            place: node.map_or(Place::File, |&(rank, id)| Place::Node { rank, id }),
-            given: given.to_owned(),
-            allowed: allowed.to_owned(),
-        }
+        let place = node.map_or(Place::File, |&(rank, id)| Place::Node { rank, id });
+        place.wrong(given, allowed)
     }
 }
