@@ -6,11 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, Size, SpecError, Time, refuse};
 
+use crate::flow::FlowSource;
 use crate::matrix::Matrix;
-use crate::random::{self, RngStreams, StreamId};
+use crate::random::{self, RngStreams};
 use crate::{
-    Action, Flow, FlowClasses, FlowGenerator, HostSet, MAX_FLOWS, Pairs, Pattern, PatternContext,
-    PossiblePairs, SizeDistribution,
+    Action, Flow, FlowGenerator, HostSet, MAX_FLOWS, Pairs, Pattern, PatternContext, PossiblePairs,
+    SizeDistribution,
 };
 
 /// Loops of flows: when a flow is fully acknowledged, its sender opens the next one.
@@ -67,10 +68,8 @@ impl Pattern for ClosedLoop {
             // At most MAX_FLOWS, which fits into 32 bits.
             concurrent_loops: loops as u32,
             size: self.size.clone(),
-            stream: context.stream_id(),
+            source: context.source.clone(),
             streams: context.streams(),
-            classes: context.classes.clone(),
-            traffic: context.traffic,
             start: self.start,
             jitter: self.jitter,
             think_time: self.think_time,
@@ -106,10 +105,8 @@ struct ClosedLoopGenerator {
     /// Number of concurrent loops.
     concurrent_loops: u32,
     size: SizeDistribution,
-    stream: StreamId,
+    source: FlowSource,
     streams: RngStreams,
-    classes: FlowClasses,
-    traffic: u32,
     start: Time,
     jitter: Time,
     think_time: Time,
@@ -123,19 +120,12 @@ impl FlowGenerator for ClosedLoopGenerator {
         let sender = (n % self.concurrent_loops) as usize % self.matrix.senders.len();
         let to = self.matrix.receiver(sender, &mut rng);
         let size: Size = self.size.sample(&mut rng);
-        let class = self.classes.class_for(Some(size));
+        let start = Time(self.start.0 + random::uniform_up_to(self.jitter, &mut rng).0);
+        let from = self.matrix.senders[sender];
         Flow {
-            id: self.stream.flow_id(n),
-            from: self.matrix.senders[sender],
-            to,
-            size: Some(size),
-            start: Time(self.start.0 + random::uniform_up_to(self.jitter, &mut rng).0),
-            stop: None,
-            transport: class.transport,
-            traffic: self.traffic,
-            class: class.class,
             round: n / self.concurrent_loops,
             rate: self.rate,
+            ..self.source.flow(n, [from, to], Some(size), start)
         }
     }
 

@@ -2,6 +2,8 @@
 
 use weft_spec::{Rate, Size, Time};
 
+use crate::random::StreamId;
+
 /// The data of one connection between two hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
@@ -56,5 +58,34 @@ impl FlowClasses {
     pub fn class_for(&self, size: Option<Size>) -> FlowClass {
         let found = size.and_then(|size| self.below.iter().find(|(threshold, _)| size < *threshold));
         found.map_or(self.default, |&(_, class)| class)
+    }
+}
+
+/// What all flows of a traffic entry have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct FlowSource {
+    pub stream: StreamId,
+    /// Index of the entry.
+    pub traffic: u32,
+    pub classes: FlowClasses,
+}
+
+impl FlowSource {
+    /// Returns flow `n` of the entry: one of round 0, without a stop and a rate.
+    pub fn flow(&self, n: u32, [from, to]: [u32; 2], size: Option<Size>, start: Time) -> Flow {
+        let FlowClass { transport, class } = self.classes.class_for(size);
+        Flow {
+            id: self.stream.flow_id(n),
+            from,
+            to,
+            size,
+            start,
+            stop: None,
+            transport,
+            traffic: self.traffic,
+            class,
+            round: 0,
+            rate: None,
+        }
     }
 }

@@ -17,10 +17,11 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Size, SpecError, Time, Within, refuse};
 
 use crate::closed_loop::check_start_before_stop;
-use crate::random::{self, RngStreams, StreamId};
+use crate::flow::FlowSource;
+use crate::random::{self, RngStreams};
 use crate::{
-    Action, Flow, FlowClasses, FlowGenerator, HostSet, Job, OnDelivered, Pattern, PatternContext,
-    PossiblePairs, SizeDistribution,
+    Action, Flow, FlowGenerator, HostSet, Job, OnDelivered, Pattern, PatternContext, PossiblePairs,
+    SizeDistribution,
 };
 
 /// Jobs of one client and several servers each: the client sends requests, and every server replies
@@ -93,10 +94,8 @@ impl Pattern for Jobs {
             spec: self.clone(),
             clients,
             servers,
-            stream: context.stream_id(),
+            source: context.source.clone(),
             streams: context.streams(),
-            classes: context.classes.clone(),
-            traffic: context.traffic,
         })))
     }
 }
@@ -110,10 +109,8 @@ struct JobGenerator {
     clients: Vec<u32>,
     /// Possible servers, sorted.
     servers: Vec<u32>,
-    stream: StreamId,
+    source: FlowSource,
     streams: RngStreams,
-    classes: FlowClasses,
-    traffic: u32,
 }
 
 impl JobGenerator {
@@ -154,19 +151,9 @@ impl FlowGenerator for JobGenerator {
             let size = self.spec.block.sample(&mut self.streams.nth(u32::MAX - n));
             (server, client, size)
         };
-        let class = self.classes.class_for(Some(size));
         Flow {
-            id: self.stream.flow_id(n),
-            from,
-            to,
-            size: Some(size),
-            start,
-            stop: None,
-            transport: class.transport,
-            traffic: self.traffic,
-            class: class.class,
             round: job / self.spec.slots,
-            rate: None,
+            ..self.source.flow(n, [from, to], Some(size), start)
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use weft_spec::{Entry, Rate, Size, SpecError, Time, entries};
 
+use crate::flow::FlowSource;
 use crate::random::{RngStreams, StreamId};
 use crate::{
     AllToAll, Bulk, ClosedLoop, Collective, Flow, FlowClass, FlowClasses, FlowGenerator, FlowList, HotSpot,
@@ -45,8 +46,7 @@ pub trait Pattern {
     /// # Errors
     /// Returns an error if a field is out of range or names a host that does not exist; its path is
     /// relative to the pattern.
-    fn flows(&self, context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
-        let _ = context;
+    fn flows(&self, _context: &PatternContext<'_>) -> Result<Vec<Flow>, SpecError> {
         Ok(Vec::new())
     }
 
@@ -63,8 +63,7 @@ pub trait Pattern {
 
     /// Returns true if the jitter of static flows decides whether some of them open before `end`, so
     /// that their number depends on the seed. Implement this if the pattern has a jitter.
-    fn draws_openings(&self, end: Time) -> bool {
-        let _ = end;
+    fn draws_openings(&self, _end: Time) -> bool {
         false
     }
 
@@ -72,8 +71,7 @@ pub trait Pattern {
     ///
     /// # Errors
     /// Returns the errors of [`flows`](Self::flows).
-    fn generator(&self, context: &PatternContext<'_>) -> Result<Option<Arc<dyn FlowGenerator>>, SpecError> {
-        let _ = context;
+    fn generator(&self, _context: &PatternContext<'_>) -> Result<Option<Arc<dyn FlowGenerator>>, SpecError> {
         Ok(None)
     }
 }
@@ -82,18 +80,15 @@ pub trait Pattern {
 pub struct PatternContext<'a> {
     /// Names of the fabric's hosts, in its order.
     pub hosts: &'a [&'a str],
-    /// Index of the traffic entry.
-    pub traffic: u32,
     /// End of the experiment.
     pub duration: Time,
-    pub(crate) classes: FlowClasses,
+    pub(crate) source: FlowSource,
     /// Function that returns the number of links between two hosts; 0 if there is no path.
     pub(crate) distance: Option<&'a dyn Fn(u32, u32) -> u32>,
     /// Capacity of each host's links into the network, in the order of `hosts`.
     pub(crate) capacities: &'a [Rate],
     by_name: HashMap<&'a str, u32>,
     seed: u64,
-    stream: StreamId,
 }
 
 impl<'a> PatternContext<'a> {
@@ -107,27 +102,27 @@ impl<'a> PatternContext<'a> {
             .collect();
         Self {
             hosts,
-            traffic,
             duration: Time::MAX,
-            classes: FlowClasses {
-                below: Vec::new(),
-                default: FlowClass { transport, class: 0 },
+            source: FlowSource {
+                stream: StreamId::of_name(""),
+                traffic,
+                classes: FlowClasses {
+                    below: Vec::new(),
+                    default: FlowClass { transport, class: 0 },
+                },
             },
             distance: None,
             capacities: &[],
             by_name,
             seed,
-            stream: StreamId::of_name(""),
         }
     }
 
     /// Sets the name of the entry, to which its random streams belong.
     #[must_use]
-    pub fn with_name(self, name: &str) -> Self {
-        Self {
-            stream: StreamId::of_name(name),
-            ..self
-        }
+    pub fn with_name(mut self, name: &str) -> Self {
+        self.source.stream = StreamId::of_name(name);
+        self
     }
 
     /// Sets the end of the experiment.
@@ -138,8 +133,9 @@ impl<'a> PatternContext<'a> {
 
     /// Sets the classes, which determine the transport of each flow.
     #[must_use]
-    pub fn with_classes(self, classes: FlowClasses) -> Self {
-        Self { classes, ..self }
+    pub fn with_classes(mut self, classes: FlowClasses) -> Self {
+        self.source.classes = classes;
+        self
     }
 
     /// Sets the function that returns the number of links on a shortest path between two hosts; 0
@@ -160,37 +156,19 @@ impl<'a> PatternContext<'a> {
 
     /// Returns a flow of this entry that lasts until its data is sent.
     pub(crate) fn flow(&self, from: u32, to: u32, size: Option<Size>, start: Time) -> Flow {
-        let FlowClass { transport, class } = self.classes.class_for(size);
-        Flow {
-            id: self.stream.flow_id(0),
-            from,
-            to,
-            size,
-            start,
-            stop: None,
-            transport,
-            traffic: self.traffic,
-            class,
-            round: 0,
-            rate: None,
-        }
+        self.source.flow(0, [from, to], size, start)
     }
 
     /// Gives the entry's flows their identities, by their order.
     pub fn identify(&self, flows: &mut [Flow]) {
         for (n, flow) in (0..).zip(flows) {
-            flow.id = self.stream.flow_id(n);
+            flow.id = self.source.stream.flow_id(n);
         }
-    }
-
-    /// The identifier of the entry's random streams.
-    pub(crate) fn stream_id(&self) -> StreamId {
-        self.stream
     }
 
     /// Streams of random numbers for what the entry makes while the experiment runs.
     pub(crate) fn streams(&self) -> RngStreams {
-        RngStreams::new(self.seed, self.stream)
+        RngStreams::new(self.seed, self.source.stream)
     }
 
     /// Returns the index of the host of this name.
@@ -200,6 +178,6 @@ impl<'a> PatternContext<'a> {
 
     /// Returns the random stream of the entry.
     pub(crate) fn rng(&self) -> Xoshiro256PlusPlus {
-        random::stream(self.seed, self.stream)
+        random::stream(self.seed, self.source.stream)
     }
 }

@@ -9,11 +9,9 @@ use serde::{Deserialize, Serialize};
 use weft_spec::{Rate, Size, SpecError, Time, Within, refuse};
 
 use crate::closed_loop::check_start_before_stop;
+use crate::flow::FlowSource;
 use crate::random;
-use crate::random::StreamId;
-use crate::{
-    Action, Flow, FlowClass, FlowGenerator, HostSet, MAX_FLOWS, Pattern, PatternContext, PossiblePairs,
-};
+use crate::{Action, Flow, FlowGenerator, HostSet, MAX_FLOWS, Pattern, PatternContext, PossiblePairs};
 
 /// Transfers from each host to each other host, in an order drawn for the sender. When a transfer is
 /// fully acknowledged, its sender opens the next one.
@@ -71,9 +69,7 @@ impl Pattern for Shuffle {
             senders: (0..).zip(&hosts).map(sender).collect(),
             concurrent: self.count,
             size: self.size,
-            class: context.classes.class_for(Some(self.size)),
-            stream: context.stream_id(),
-            traffic: context.traffic,
+            source: context.source.clone(),
             rate: self.rate,
         })))
     }
@@ -99,9 +95,7 @@ struct ShuffleGenerator {
     /// Number of concurrent transfers per sender.
     concurrent: u32,
     size: Size,
-    class: FlowClass,
-    stream: StreamId,
-    traffic: u32,
+    source: FlowSource,
     rate: Option<Rate>,
 }
 
@@ -115,18 +109,11 @@ impl FlowGenerator for ShuffleGenerator {
     fn flow(&self, n: u32) -> Flow {
         let sender = &self.senders[(n % self.sender_count()) as usize];
         let round = n / self.sender_count();
+        let ends = [sender.from, sender.receivers[round as usize]];
         Flow {
-            id: self.stream.flow_id(n),
-            from: sender.from,
-            to: sender.receivers[round as usize],
-            size: Some(self.size),
-            start: sender.start,
-            stop: None,
-            transport: self.class.transport,
-            traffic: self.traffic,
-            class: self.class.class,
             round,
             rate: self.rate,
+            ..self.source.flow(n, ends, Some(self.size), sender.start)
         }
     }
 

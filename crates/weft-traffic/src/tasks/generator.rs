@@ -7,7 +7,7 @@ use weft_spec::{Size, Time};
 
 use super::progress::RankProgress;
 use super::{Connections, Message, SendDone, TaskGraph, Work};
-use crate::random::StreamId;
+use crate::flow::FlowSource;
 use crate::{
     Action, Flow, FlowClasses, FlowGenerator, HostProgress, OnDelivered, OperationRecord, PatternContext,
     PossiblePairs, RankTasks, RankedJobs, Step,
@@ -46,9 +46,7 @@ pub(crate) struct DependentFlows {
     /// The connection of each message, by its first message; empty if each message opens one of its own.
     connections: Vec<u32>,
     options: JobOptions,
-    stream: StreamId,
-    classes: FlowClasses,
-    traffic: u32,
+    source: FlowSource,
     all_hosts: u32,
 }
 
@@ -57,7 +55,7 @@ impl DependentFlows {
     pub fn new(graph: TaskGraph, hosts: Vec<u32>, options: JobOptions, context: &PatternContext<'_>) -> Self {
         let connections = match options.connections {
             Connections::PerMessage => Vec::new(),
-            Connections::Persistent => first_of_pairs(&graph, &context.classes),
+            Connections::Persistent => first_of_pairs(&graph, &context.source.classes),
         };
         Self {
             graph: Arc::new(graph),
@@ -65,9 +63,7 @@ impl DependentFlows {
             hosts,
             connections,
             options,
-            stream: context.stream_id(),
-            classes: context.classes.clone(),
-            traffic: context.traffic,
+            source: context.source.clone(),
             all_hosts: context.hosts.len() as u32,
         }
     }
@@ -92,24 +88,13 @@ impl DependentFlows {
 impl FlowGenerator for DependentFlows {
     fn flow(&self, n: u32) -> Flow {
         let (from, to, bytes) = self.ends(n);
-        let size = Size(bytes);
-        let class = self.classes.class_for(Some(size));
+        let number = self.connection_of(n).unwrap_or(n);
+        let message = self.graph.messages().get(n as usize);
         Flow {
-            id: self.stream.flow_id(self.connection_of(n).unwrap_or(n)),
-            from,
-            to,
-            size: Some(size),
-            start: self.options.start,
-            stop: None,
-            transport: class.transport,
-            traffic: self.traffic,
-            class: class.class,
-            round: self
-                .graph
-                .messages()
-                .get(n as usize)
-                .map_or(0, |message| message.round),
-            rate: None,
+            round: message.map_or(0, |message| message.round),
+            ..self
+                .source
+                .flow(number, [from, to], Some(Size(bytes)), self.options.start)
         }
     }
 
@@ -159,7 +144,7 @@ impl FlowGenerator for DependentFlows {
 
     fn ranked_jobs(&self) -> Option<RankedJobs> {
         Some(RankedJobs {
-            traffic: self.traffic,
+            traffic: self.source.traffic,
             hosts: self.hosts.clone(),
             bytes: self.options.summary.bytes,
             bus_factor: self.options.summary.bus_factor,
