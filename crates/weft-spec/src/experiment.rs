@@ -10,7 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use toml::Table;
 
 use crate::{
-    Hosts, Layer, QueueKindSpec, QueueSize, Rate, Size, SpecError, Time, Within, from_table, refuse,
+    Hosts, Layer, QueueKindSpec, QueueSize, Rate, Size, SpecError, Time, Within, from_table, inline_schema,
+    refuse,
 };
 
 /// An experiment: a network, transports, and traffic.
@@ -467,16 +468,8 @@ impl<'de> Deserialize<'de> for Mark {
     }
 }
 
-impl JsonSchema for Mark {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Mark".into()
-    }
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let amount = QueueSize::json_schema(generator);
-        let pattern = amount.get("pattern").and_then(|p| p.as_str()).unwrap_or_default();
-        schemars::json_schema!({ "type": "string", "pattern": format!("^off$|{pattern}"), "examples": ["10 packets", "off"] })
-    }
-}
+inline_schema!(Mark, |generator| {
+    let amount = QueueSize::json_schema(generator);
+    let pattern = amount.get("pattern").and_then(|p| p.as_str()).unwrap_or_default();
+    schemars::json_schema!({ "type": "string", "pattern": format!("^off$|{pattern}"), "examples": ["10 packets", "off"] })
+});

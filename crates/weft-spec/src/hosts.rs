@@ -1,15 +1,14 @@
 //! Settings of hosts, which all transports of a host share.
 
-use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::quantity::QuantityVisitor;
 use crate::units::TIME;
-use crate::{Size, SpecError, Time, refuse};
+use crate::{Size, SpecError, Time, inline_schema, refuse};
 
 /// Allowed numbers of bytes that a NIC accepts.
 const BQL_LIMITS: std::ops::RangeInclusive<u64> = 1..=1 << 30;
@@ -99,17 +98,10 @@ impl FromStr for HostJitter {
     }
 }
 
-impl JsonSchema for HostJitter {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        "HostJitter".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "anyOf": [Time::json_schema(generator), { "const": Self::PACKET }] })
-    }
-}
+inline_schema!(
+    HostJitter,
+    |generator| json_schema!({ "anyOf": [Time::json_schema(generator), { "const": Self::PACKET }] })
+);
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 fn is_zero(time: &Time) -> bool {

@@ -139,6 +139,24 @@ pub(crate) fn format_quantity(value: u64, dimension: &Dimension) -> String {
         .unwrap_or_default()
 }
 
+/// Implements the JSON Schema of a type that a spec writes as one value. It stands where the type is used.
+#[macro_export]
+macro_rules! inline_schema {
+    ($type:ident, |$generator:pat_param| $schema:expr) => {
+        impl ::schemars::JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+            fn schema_name() -> ::std::borrow::Cow<'static, str> {
+                stringify!($type).into()
+            }
+            fn json_schema($generator: &mut ::schemars::SchemaGenerator) -> ::schemars::Schema {
+                $schema
+            }
+        }
+    };
+}
+
 /// Implements serde and JSON Schema of a quantity as a string with a unit.
 macro_rules! impl_quantity_serde {
     ($type:ident, $dimension:ident) => {
@@ -154,21 +172,11 @@ macro_rules! impl_quantity_serde {
             }
         }
 
-        impl schemars::JsonSchema for $type {
-            fn inline_schema() -> bool {
-                true
-            }
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($type).into()
-            }
-            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({
-                    "type": "string",
-                    "pattern": $dimension.pattern(),
-                    "examples": $dimension.examples,
-                })
-            }
-        }
+        $crate::inline_schema!($type, |_| schemars::json_schema!({
+            "type": "string",
+            "pattern": $dimension.pattern(),
+            "examples": $dimension.examples,
+        }));
     };
 }
 pub(crate) use impl_quantity_serde;

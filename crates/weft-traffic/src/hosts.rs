@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::json_schema;
+use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Error, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use weft_spec::{SpecError, Within, refuse, whole_number};
+use weft_spec::{SpecError, Within, inline_schema, refuse, whole_number};
 
 use crate::PatternContext;
 
@@ -204,39 +205,20 @@ impl<'de> Visitor<'de> for SetVisitor {
             _ => HostSet::One(HostRef::Name(text.to_owned())),
         })
     }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<HostSet, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element()? {
-            list.push(item);
-        }
-        Ok(HostSet::List(list))
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<HostSet, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(items)).map(HostSet::List)
     }
 }
 
-impl JsonSchema for HostRef {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "HostRef".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "anyOf": [{ "type": "string" }, { "type": "integer", "minimum": 0 }], "examples": ["h0", 0] })
-    }
-}
+inline_schema!(
+    HostRef,
+    |_| json_schema!({ "anyOf": [{ "type": "string" }, { "type": "integer", "minimum": 0 }], "examples": ["h0", 0] })
+);
 
-impl JsonSchema for HostSet {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "HostSet".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let one = json_schema!({ "anyOf": [{ "type": "string" }, { "type": "integer", "minimum": 0 }] });
-        json_schema!({
-            "anyOf": [{ "type": "string" }, { "type": "integer", "minimum": 0 }, { "type": "array", "items": one }],
-            "examples": ["h0", "0..8", "all", ["h0", "h5"]],
-        })
-    }
-}
+inline_schema!(HostSet, |_| {
+    let one = json_schema!({ "anyOf": [{ "type": "string" }, { "type": "integer", "minimum": 0 }] });
+    json_schema!({
+        "anyOf": [{ "type": "string" }, { "type": "integer", "minimum": 0 }, { "type": "array", "items": one }],
+        "examples": ["h0", "0..8", "all", ["h0", "h5"]],
+    })
+});

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use rand::{Rng, RngExt};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Error, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use weft_spec::{SpecError, Within, conflict, from_table, refuse};
+use weft_spec::{SpecError, Within, conflict, from_table, inline_schema, refuse};
 
 use crate::{HostRef, HostSet, PatternContext, PossiblePairs, random};
 
@@ -292,36 +293,24 @@ impl<'de> Deserialize<'de> for Pairs {
                 }
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Pairs, A::Error> {
-                let table = toml::Table::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
+                let table = toml::Table::deserialize(MapAccessDeserializer::new(map))?;
                 let staggered = from_table(&table).map_err(|error| error.to_serde_error::<A::Error>())?;
                 Ok(Pairs::Staggered(staggered))
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Pairs, A::Error> {
-                let mut pairs = Vec::new();
-                while let Some(pair) = items.next_element()? {
-                    pairs.push(pair);
-                }
-                Ok(Pairs::Listed(pairs))
+            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Pairs, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(items)).map(Pairs::Listed)
             }
         }
         from.deserialize_any(PairsVisitor)
     }
 }
 
-impl JsonSchema for Pairs {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Pairs".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let pair = <[HostRef; 2]>::json_schema(generator);
-        let staggered = generator.subschema_for::<Staggered>();
-        json_schema!({ "anyOf": [
+inline_schema!(Pairs, |generator| {
+    let pair = <[HostRef; 2]>::json_schema(generator);
+    let staggered = generator.subschema_for::<Staggered>();
+    json_schema!({ "anyOf": [
             { "type": "string", "enum": ["permutation", "random"] },
             staggered,
             { "type": "array", "items": pair },
         ] })
-    }
-}
+});

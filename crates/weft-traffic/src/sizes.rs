@@ -6,11 +6,11 @@ use std::sync::Arc;
 use rand::RngExt;
 use rand_distr::{Distribution, Exp, Pareto};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::Table;
-use weft_spec::{Entry, Parsed, Size, SpecError, entries, find, refuse, to_table};
+use weft_spec::{Entry, Parsed, Size, SpecError, entries, find, inline_schema, refuse, to_table};
 
 use crate::empirical::Empirical;
 
@@ -298,26 +298,18 @@ impl<'de> Deserialize<'de> for SizeDistribution {
     }
 }
 
-impl JsonSchema for SizeDistribution {
-    fn inline_schema() -> bool {
-        true
+inline_schema!(SizeDistribution, |generator| {
+    let mut choices = vec![Size::json_schema(generator).to_value()];
+    for entry in SIZES {
+        let mut schema = (entry.schema)(generator).to_value();
+        schema["properties"]["kind"] =
+            serde_json::json!({ "description": entry.about, "type": "string", "const": entry.name });
+        let mut required = vec![serde_json::Value::from("kind")];
+        required.extend(schema["required"].as_array().cloned().unwrap_or_default());
+        schema["required"] = required.into();
+        let name = entry.name[..1].to_uppercase() + &entry.name[1..] + "Size";
+        choices.push(serde_json::json!({ "$ref": format!("#/$defs/{name}") }));
+        generator.definitions_mut().insert(name, schema);
     }
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "SizeDistribution".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut choices = vec![Size::json_schema(generator).to_value()];
-        for entry in SIZES {
-            let mut schema = (entry.schema)(generator).to_value();
-            schema["properties"]["kind"] =
-                serde_json::json!({ "description": entry.about, "type": "string", "const": entry.name });
-            let mut required = vec![serde_json::Value::from("kind")];
-            required.extend(schema["required"].as_array().cloned().unwrap_or_default());
-            schema["required"] = required.into();
-            let name = entry.name[..1].to_uppercase() + &entry.name[1..] + "Size";
-            choices.push(serde_json::json!({ "$ref": format!("#/$defs/{name}") }));
-            generator.definitions_mut().insert(name, schema);
-        }
-        json_schema!({ "anyOf": choices })
-    }
-}
+    json_schema!({ "anyOf": choices })
+});

@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::json_schema;
+use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Error, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use weft_run::ProbedFlows;
-use weft_spec::{SpecError, Within, refuse};
+use weft_spec::{SpecError, Within, inline_schema, refuse};
 use weft_traffic::MAX_FLOWS;
 
 use super::ProbeContext;
@@ -145,32 +146,18 @@ impl<'de> Deserialize<'de> for Indices {
                     _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
                 }
             }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Indices, A::Error> {
-                let mut indices = Vec::new();
-                while let Some(index) = items.next_element()? {
-                    indices.push(index);
-                }
-                Ok(Indices::Listed(indices))
+            fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Indices, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(items)).map(Indices::Listed)
             }
         }
         from.deserialize_any(IndicesVisitor)
     }
 }
 
-impl JsonSchema for Indices {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Indices".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "anyOf": [
-                { "type": "array", "items": { "type": "integer", "minimum": 0 } },
-                { "type": "string", "pattern": r"^[0-9]+\.\.[0-9]+$" },
-            ],
-            "examples": [[0, 2], "0..8"],
-        })
-    }
-}
+inline_schema!(Indices, |_| json_schema!({
+    "anyOf": [
+        { "type": "array", "items": { "type": "integer", "minimum": 0 } },
+        { "type": "string", "pattern": r"^[0-9]+\.\.[0-9]+$" },
+    ],
+    "examples": [[0, 2], "0..8"],
+}));
