@@ -61,23 +61,7 @@ pub(crate) struct ProbeContext<'a> {
     pub transports: &'a TransportStates,
 }
 
-impl<'a> ProbeContext<'a> {
-    pub fn new(
-        fabric: &'a Fabric,
-        flows: &'a [Flow],
-        generators: &'a [Arc<dyn FlowGenerator>],
-        traffic: &'a [String],
-        transports: &'a TransportStates,
-    ) -> Self {
-        Self {
-            fabric,
-            flows,
-            generators,
-            traffic,
-            transports,
-        }
-    }
-
+impl ProbeContext<'_> {
     /// Returns the node with this name.
     fn node(&self, name: &str) -> Option<NodeId> {
         let found = self.fabric.nodes.iter().position(|node| node.name == name);

@@ -99,7 +99,13 @@ pub(crate) fn resolve(
         .filter_map(|traffic| traffic.name.clone())
         .collect();
     let states = probes::TransportStates::new(&resolved, &transports);
-    let context = probes::ProbeContext::new(&fabric, &traffic.flows, &traffic.generators, &names, &states);
+    let context = probes::ProbeContext {
+        fabric: &fabric,
+        flows: &traffic.flows,
+        generators: &traffic.generators,
+        traffic: &names,
+        transports: &states,
+    };
     let subflows = |flow: &Flow| transports[flow.transport as usize].subflows();
     let (entries, probes) = probes::resolve(&spec.probes, &context, spec.duration, subflows)?;
     resolved.probes = entries;

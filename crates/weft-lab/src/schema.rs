@@ -1,7 +1,7 @@
 //! The JSON Schema of a spec: the open parts of weft-spec are filled in from the registries.
 
+use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
-use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use weft_cc::ParameterRange;
 use weft_fabric::{QUEUES, TOPOLOGIES};
@@ -178,20 +178,7 @@ fn union<C: ?Sized>(
 ) -> Value {
     let (mut references, mut mapping) = (Vec::new(), Map::new());
     for entry in entries {
-        let own: Schema = (entry.schema)(generator);
-        let mut schema = own.to_value();
-        let mut properties = Map::from_iter([(
-            "kind".to_owned(),
-            json!({ "description": entry.about, "type": "string", "const": entry.name }),
-        )]);
-        for fields in [common, &schema["properties"]] {
-            properties.extend(fields.as_object().cloned().unwrap_or_default());
-        }
-        let mut required = vec![Value::from("kind")];
-        required.extend(required_common.iter().map(|&name| Value::from(name)));
-        required.extend(schema["required"].as_array().cloned().unwrap_or_default());
-        schema["properties"] = properties.into();
-        schema["required"] = required.into();
+        let schema = entry_schema(generator, entry, "kind", common, required_common);
         let name = camel_case(entry.name) + suffix;
         let reference = format!("#/$defs/{name}");
         references.push(json!({ "$ref": reference }));
@@ -252,20 +239,36 @@ fn named<C: ?Sized>(
     let names: Vec<&str> = entries.iter().map(|entry| entry.name).collect();
     let mut choices = vec![json!({ "type": "string", "enum": names })];
     for entry in entries {
-        let own: Schema = (entry.schema)(generator);
-        let mut schema = own.to_value();
-        let name = json!({ "description": entry.about, "type": "string", "const": entry.name });
-        let mut properties = Map::from_iter([("name".to_owned(), name)]);
-        properties.extend(schema["properties"].as_object().cloned().unwrap_or_default());
-        let mut required = vec![Value::from("name")];
-        required.extend(schema["required"].as_array().cloned().unwrap_or_default());
-        schema["properties"] = properties.into();
-        schema["required"] = required.into();
+        let schema = entry_schema(generator, entry, "name", &json!({}), &[]);
         let name = camel_case(entry.name) + suffix;
         choices.push(json!({ "$ref": format!("#/$defs/{name}") }));
         definitions.insert(name, schema);
     }
     json!({ "anyOf": choices })
+}
+
+/// Returns the schema of an entry as a table with the fields of `common`, in which the field `key` has its name.
+fn entry_schema<C: ?Sized>(
+    generator: &mut SchemaGenerator,
+    entry: &Entry<C>,
+    key: &str,
+    common: &Value,
+    required_common: &[&str],
+) -> Value {
+    let mut schema = (entry.schema)(generator).to_value();
+    let name = json!({ "description": entry.about, "type": "string", "const": entry.name });
+    let mut properties = Map::from_iter([(key.to_owned(), name)]);
+    for fields in [common, &schema["properties"]] {
+        properties.extend(fields.as_object().cloned().unwrap_or_default());
+    }
+    let mut required: Vec<Value> = std::iter::once(&key)
+        .chain(required_common)
+        .map(|&name| name.into())
+        .collect();
+    required.extend(schema["required"].as_array().cloned().unwrap_or_default());
+    schema["properties"] = properties.into();
+    schema["required"] = required.into();
+    schema
 }
 
 /// Converts `fat-tree` to `FatTree` and `bpf:amp` to `BpfAmp`.
