@@ -5,12 +5,13 @@ use std::thread::available_parallelism;
 use weft_fabric::NetworkSize;
 use weft_paths::draw_seed;
 use weft_run::{
-    ActiveRun, Backend, Counters, Error, Feature, Level, Outcome, Plan, RunOptions, RunOutput, WireFormat,
+    ActiveRun, Backend, Counters, Error, Feature, Level, MeasurementWindow, Outcome, Plan, RunOptions,
+    RunOutput, WireFormat,
 };
 use weft_spec::{HostJitter, HostQueues, Hosts, Spec, SpecError, Time, conflict};
 use weft_transports::{NamedProfile, PROFILES, TransportConfig, profile_name};
 
-use crate::transport::transports;
+use crate::transport::{Host, transports};
 use crate::{Jitter, NicConfig, Offload, PacketSimulation, SimulationConfig, Threads, footprint};
 
 /// The packet level.
@@ -161,7 +162,7 @@ fn nic(hosts: &Hosts) -> Option<NicConfig> {
 
 impl ActiveRun for PacketSimulation {
     fn slice_granularity(&self) -> Time {
-        self.slice_granularity()
+        Time(self.engine.window())
     }
 
     fn run_until(&mut self, end: Time) -> Result<Time, Error> {
@@ -170,11 +171,25 @@ impl ActiveRun for PacketSimulation {
     }
 
     fn counters(&self) -> Counters {
-        self.counters()
+        let (packet_hops, timers) = self.engine.events();
+        let (drops, marks) = self.engine.drops_and_marks();
+        let (trims, pauses) = self.engine.trims_and_pauses();
+        let timeouts = self.hosts().map(Host::timeouts).sum();
+        Counters {
+            packet_hops,
+            timers,
+            windows: self.engine.windows(),
+            drops,
+            losses: self.engine.lost(),
+            marks,
+            trims,
+            pauses,
+            timeouts,
+        }
     }
 
     fn packet_hops(&self) -> u64 {
-        self.packet_hops()
+        self.engine.events().0
     }
 
     fn threads(&self) -> usize {
@@ -182,27 +197,66 @@ impl ActiveRun for PacketSimulation {
     }
 
     fn delivered_bytes(&self) -> Vec<(u32, u64)> {
-        self.delivered_bytes()
+        let finished = self.finished.flows.iter();
+        let finished = finished.map(|(record, _)| (record.flow, record.delivered_bytes));
+        self.hosts()
+            .flat_map(Host::received_bytes)
+            .chain(finished)
+            .collect()
     }
 
     fn sample_rows(&self) -> usize {
-        self.sample_rows()
+        let of_hosts = self.hosts().map(|host| host.samples().len() + host.latencies());
+        let captured = self.finished.packets.len() + self.finished.pause_frames.len();
+        captured + of_hosts.sum::<usize>()
     }
 
     fn finished_rows(&self) -> usize {
-        self.finished_rows()
+        let jobs: usize = self.hosts().map(Host::finished_jobs).sum();
+        self.finished.flows.len() + self.finished.suppressions.len() + jobs + self.sample_rows()
     }
 
     fn take_finished(&mut self) -> Outcome {
-        self.take_finished()
+        let finished = std::mem::take(&mut self.finished);
+        let (flows, opened) = self.sorted(finished.flows);
+        let mut outcome = Outcome {
+            end: Time(self.engine.now()),
+            measured: self.measurement.as_ref().map(MeasurementWindow::bounds),
+            flows,
+            opened,
+            suppressions: finished.suppressions,
+            samples: self.sorted_samples(),
+            latencies: self.latencies(),
+            packets: finished.packets,
+            pause_frames: finished.pause_frames,
+            ..Outcome::default()
+        };
+        self.engine.drop_samples();
+        self.drop_latencies();
+        for host in 0..self.shared.fabric.hosts.len() as u32 {
+            let host = self.engine.endpoint_mut(host);
+            host.drop_samples();
+            outcome.jobs.append(&mut host.take_jobs());
+        }
+        outcome.jobs.sort_by_key(|job| (job.generator, job.job));
+        outcome
+            .suppressions
+            .sort_by_key(|episode| (episode.flow, episode.start));
+        outcome
     }
 
     fn completed_flows(&self, class: u32) -> u64 {
-        self.completed_flows(class)
+        let completions = self.hosts().map(|host| host.state().completions(class));
+        completions.map(|times| times.len() as u64).sum()
     }
 
     fn nth_completion(&self, class: u32, n: u64) -> Option<Time> {
-        self.nth_completion(class, n)
+        let completions = self.hosts().map(|host| host.state().completions(class));
+        let mut times: Vec<u64> = completions.flatten().copied().collect();
+        times.sort_unstable();
+        times
+            .get(usize::try_from(n.checked_sub(1)?).ok()?)
+            .map(|&t| Time(t))
     }
 
     fn warnings(&self) -> Vec<String> {

@@ -233,6 +233,7 @@ mod tests {
     use weft_cc::Algorithm;
     use weft_fabric::{ManyToOne, PortQueues, QueueConfig, Topology};
     use weft_paths::Ecmp;
+    use weft_run::ActiveRun;
     use weft_spec::{QueueSize, Rate, Size};
     use weft_traffic::Flow;
     use weft_transports::{Profile, Scheduler, TcpConfig, TransportConfig};

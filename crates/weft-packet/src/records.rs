@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use weft_run::{
-    ClassRecord, DropRecord, FlowRecord, GeneratorRank, JobRecord, LatencyRecord, LinkRecord,
-    MeasurementWindow, Outcome, Sample, steps_and_operations,
+    ActiveRun, ClassRecord, DropRecord, FlowRecord, GeneratorRank, JobRecord, LatencyRecord, LinkRecord,
+    Outcome, Sample, steps_and_operations,
 };
 use weft_spec::Time;
 use weft_traffic::Flow;
@@ -13,7 +13,7 @@ use crate::engine::{DropReason, LinkCounters};
 use crate::packet::DATA;
 use crate::reclaim::FinishedRecords;
 use crate::simulation::PacketSimulation;
-use crate::transport::{Host, SentFlow};
+use crate::transport::SentFlow;
 
 impl PacketSimulation {
     /// Returns the records so far, without those already taken.
@@ -25,16 +25,6 @@ impl PacketSimulation {
     pub fn into_outcome(mut self) -> Outcome {
         let finished = std::mem::take(&mut self.finished);
         self.outcome_of(finished)
-    }
-
-    /// Returns the application bytes that have arrived, by flow.
-    pub fn delivered_bytes(&self) -> Vec<(u32, u64)> {
-        let finished = self.finished.flows.iter();
-        let finished = finished.map(|(record, _)| (record.flow, record.delivered_bytes));
-        self.hosts()
-            .flat_map(Host::received_bytes)
-            .chain(finished)
-            .collect()
     }
 
     /// Returns the counters of every link, in the order of the fabric.
@@ -96,44 +86,6 @@ impl PacketSimulation {
         records.collect()
     }
 
-    /// Returns the number of rows that [`take_finished`](Self::take_finished) would return, without
-    /// those of subflows.
-    pub fn finished_rows(&self) -> usize {
-        let jobs: usize = self.hosts().map(Host::finished_jobs).sum();
-        self.finished.flows.len() + self.finished.suppressions.len() + jobs + self.sample_rows()
-    }
-
-    /// Returns and discards the records of reclaimed flows, of finished jobs, and the samples so
-    /// far. Records of links and queues are not included.
-    pub fn take_finished(&mut self) -> Outcome {
-        let finished = std::mem::take(&mut self.finished);
-        let (flows, opened) = self.sorted(finished.flows);
-        let mut outcome = Outcome {
-            end: Time(self.engine.now()),
-            measured: self.measurement.as_ref().map(MeasurementWindow::bounds),
-            flows,
-            opened,
-            suppressions: finished.suppressions,
-            samples: self.sorted_samples(),
-            latencies: self.latencies(),
-            packets: finished.packets,
-            pause_frames: finished.pause_frames,
-            ..Outcome::default()
-        };
-        self.engine.drop_samples();
-        self.drop_latencies();
-        for host in 0..self.shared.fabric.hosts.len() as u32 {
-            let host = self.engine.endpoint_mut(host);
-            host.drop_samples();
-            outcome.jobs.append(&mut host.take_jobs());
-        }
-        outcome.jobs.sort_by_key(|job| (job.generator, job.job));
-        outcome
-            .suppressions
-            .sort_by_key(|episode| (episode.flow, episode.start));
-        outcome
-    }
-
     fn outcome_of(&self, finished: FinishedRecords) -> Outcome {
         let FinishedRecords {
             mut flows,
@@ -192,7 +144,10 @@ impl PacketSimulation {
 
     /// Returns the records in the order of their flows, and the flows among them that generators
     /// opened.
-    fn sorted(&self, mut flows: Vec<(FlowRecord, Time)>) -> (Vec<FlowRecord>, BTreeMap<u32, Flow>) {
+    pub(crate) fn sorted(
+        &self,
+        mut flows: Vec<(FlowRecord, Time)>,
+    ) -> (Vec<FlowRecord>, BTreeMap<u32, Flow>) {
         flows.sort_by_key(|(record, _)| record.flow);
         let static_flows = self.shared.flows.len() as u32;
         let opened = flows.iter().filter(|(record, _)| record.flow >= static_flows);
@@ -210,7 +165,7 @@ impl PacketSimulation {
         (flows.into_iter().map(|(record, _)| record).collect(), opened)
     }
 
-    fn sorted_samples(&self) -> Vec<Sample> {
+    pub(crate) fn sorted_samples(&self) -> Vec<Sample> {
         let mut samples: Vec<Sample> = self.hosts().flat_map(|h| h.samples().iter().cloned()).collect();
         let covers = |time| {
             self.measurement
@@ -242,7 +197,7 @@ impl PacketSimulation {
         samples
     }
 
-    fn latencies(&self) -> Vec<LatencyRecord> {
+    pub(crate) fn latencies(&self) -> Vec<LatencyRecord> {
         let flows = self.hosts().zip(0..);
         let flows = flows.flat_map(|(host, to)| host.flows_with_latencies().map(move |flow| (flow, to)));
         let mut flows: Vec<(u32, u32)> = flows.collect();
@@ -254,7 +209,7 @@ impl PacketSimulation {
         flows.into_iter().flat_map(latencies_of).collect()
     }
 
-    fn drop_latencies(&mut self) {
+    pub(crate) fn drop_latencies(&mut self) {
         for host in 0..self.shared.fabric.hosts.len() as u32 {
             for (flow, chunks) in self.engine.endpoint_mut(host).drop_delivered() {
                 let sender = self.shared.flow(flow).from;

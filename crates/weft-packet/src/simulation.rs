@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use weft_fabric::QueueParameters;
-use weft_run::{CounterSnapshot, Counters, MeasurementWindow, Probe, QueueRecord, records_steps};
+use weft_run::{CounterSnapshot, MeasurementWindow, Probe, QueueRecord, records_steps};
 use weft_spec::Time;
 use weft_traffic::Flow;
 use weft_transports::TransportConfig;
@@ -149,12 +149,6 @@ impl PacketSimulation {
         self.measurement = Some(MeasurementWindow::new(from, to));
     }
 
-    /// Returns the length of the engine's lookahead window. Slices that end at multiples of it cut
-    /// no window.
-    pub fn slice_granularity(&self) -> Time {
-        Time(self.engine.window())
-    }
-
     /// Simulates all events before `end`. May be called more than once with a later end; the
     /// results do not depend on the ends of slices.
     pub fn run_until(&mut self, end: Time) {
@@ -219,30 +213,6 @@ impl PacketSimulation {
         self.distributions.iter().map(record).collect()
     }
 
-    /// Returns the number of packet-hops so far. It is cheap, so that progress can be reported after every slice.
-    pub(crate) fn packet_hops(&self) -> u64 {
-        self.engine.events().0
-    }
-
-    /// Returns the totals so far. Marks, drops and timeouts are those of links and senders.
-    pub fn counters(&self) -> Counters {
-        let (packet_hops, timers) = self.engine.events();
-        let (drops, marks) = self.engine.drops_and_marks();
-        let (trims, pauses) = self.engine.trims_and_pauses();
-        let timeouts = self.hosts().map(Host::timeouts).sum();
-        Counters {
-            packet_hops,
-            timers,
-            windows: self.engine.windows(),
-            drops,
-            losses: self.engine.lost(),
-            marks,
-            trims,
-            pauses,
-            timeouts,
-        }
-    }
-
     /// Returns the fraction of the time that flows were open during which they stood still until a
     /// delayed acknowledgement was sent.
     pub fn delayed_ack_stall(&self) -> f64 {
@@ -275,31 +245,6 @@ impl PacketSimulation {
             format!("{from}->{to}")
         };
         Some(self.engine.deadlock()?.iter().map(name).collect())
-    }
-
-    /// Returns the number of rows of traces, of latencies of flows, of packets and of pause frames so
-    /// far.
-    pub fn sample_rows(&self) -> usize {
-        let of_hosts = self.hosts().map(|host| host.samples().len() + host.latencies());
-        let captured = self.finished.packets.len() + self.finished.pause_frames.len();
-        captured + of_hosts.sum::<usize>()
-    }
-
-    /// Returns the number of flows of this class whose data is completely acknowledged.
-    pub fn completed_flows(&self, class: u32) -> u64 {
-        let completions = self.hosts().map(|host| host.state().completions(class));
-        completions.map(|times| times.len() as u64).sum()
-    }
-
-    /// Returns the time at which the `n`-th flow of this class (from 1) had all its data
-    /// acknowledged; `None` if fewer flows have completed.
-    pub fn nth_completion(&self, class: u32, n: u64) -> Option<Time> {
-        let completions = self.hosts().map(|host| host.state().completions(class));
-        let mut times: Vec<u64> = completions.flatten().copied().collect();
-        times.sort_unstable();
-        times
-            .get(usize::try_from(n.checked_sub(1)?).ok()?)
-            .map(|&t| Time(t))
     }
 
     pub(crate) fn hosts(&self) -> impl Iterator<Item = &Host> {

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use experiment::{GBPS, cc, config, everywhere, fat_tree, flow, queue, transport};
 use weft_packet::{PacketSimulation, SimulationConfig};
+use weft_run::ActiveRun;
 use weft_spec::{Rate, Time};
 use weft_transports::Profile;
 

@@ -2,7 +2,7 @@
 
 use weft_cc::Algorithm;
 use weft_fabric::{ManyToOne, PortQueues, QueueConfig, Topology};
-use weft_run::Outcome;
+use weft_run::{ActiveRun, Outcome};
 use weft_spec::{QueueSize, Rate, Size, Time};
 use weft_traffic::Flow;
 use weft_transports::{ConstantRateConfig, Profile, Scheduler, TcpConfig, TransportConfig};

@@ -3,7 +3,7 @@
 use weft_fabric::{
     FatTree, Lossless, Overflow, PortQueues, QueueConfig, QueueKind, Topology, TrimTo, Trimming, Victim,
 };
-use weft_run::Outcome;
+use weft_run::{ActiveRun, Outcome};
 use weft_spec::{QueueSize, Rate, Size, Time};
 use weft_traffic::Flow;
 use weft_transports::{NdpConfig, RoceConfig, SwiftConfig, TransportConfig, UetConfig, UetControl};
