@@ -154,17 +154,14 @@ pub trait CongestionControl {
     /// Returns the ECN echo that the algorithm needs from receivers.
     fn echo(&self) -> Echo;
     /// Handles the completed handshake of subflow `s`; `w[s].established` is already set.
-    fn on_open(&mut self, w: &mut [Window], s: usize) {
-        let _ = (w, s);
-    }
+    fn on_open(&mut self, _w: &mut [Window], _s: usize) {}
     /// Handles an acknowledgement, which acknowledges data or is a duplicate while data is
     /// outstanding. The window may grow only if [`Ack::may_grow`] is true.
     fn on_ack(&mut self, w: &mut [Window], s: usize, ack: Ack);
     /// Returns true if a mark on `s` in the last acknowledgement reduces windows. Otherwise
     /// [`on_mark`](Self::on_mark) is not called, and the mark does not start a window in which more
     /// marks are ignored and `s` may not grow.
-    fn reacts_to_mark(&self, w: &[Window], s: usize) -> bool {
-        let _ = (w, s);
+    fn reacts_to_mark(&self, _w: &[Window], _s: usize) -> bool {
         true
     }
     /// Returns true if the transport reduces windows after an idle time of more than an RTO (RFC
@@ -191,13 +188,9 @@ pub trait CongestionControl {
     /// Handles the first packet after a time in which nothing was outstanding on subflow `s`, at
     /// `now`. `idle` is the time in seconds since the last packet was sent (`CA_EVENT_TX_START`).
     /// It is reported if [`restarts_after_idle`](Self::restarts_after_idle) is true.
-    fn on_restart(&mut self, w: &mut [Window], s: usize, idle: f64, now: Elapsed) {
-        let _ = (w, s, idle, now);
-    }
+    fn on_restart(&mut self, _w: &mut [Window], _s: usize, _idle: f64, _now: Elapsed) {}
     /// Handles the end of a round of subflow `s`.
-    fn on_round(&mut self, w: &mut [Window], s: usize, round: Round) {
-        let _ = (w, s, round);
-    }
+    fn on_round(&mut self, _w: &mut [Window], _s: usize, _round: Round) {}
     /// Handles a loss found by duplicate or selective acknowledgements, once per recovery episode.
     /// Sets `ssthresh` and `cwnd`.
     fn on_fast_retransmit(&mut self, w: &mut [Window], s: usize);
@@ -213,14 +206,11 @@ pub trait CongestionControl {
         w[s].undo();
     }
     /// Handles the close of subflow `s`; `w[s].established` is already cleared.
-    fn on_close(&mut self, w: &mut [Window], s: usize) {
-        let _ = (w, s);
-    }
+    fn on_close(&mut self, _w: &mut [Window], _s: usize) {}
     /// Returns the pacing rate of subflow `s` in packets per second, or `None` to send as the
     /// window allows. Built-in algorithms return `None`. The transport calls this whenever a packet
     /// leaves.
-    fn pacing_rate(&self, w: &[Window], s: usize) -> Option<f64> {
-        let _ = (w, s);
+    fn pacing_rate(&self, _w: &[Window], _s: usize) -> Option<f64> {
         None
     }
     /// Returns true if acknowledgements, marks and fast retransmits may change any `active`. The

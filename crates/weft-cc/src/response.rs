@@ -35,8 +35,7 @@ pub trait Response: Sync {
     /// Writes windows that change gradually where those of [`windows`](Self::windows) jump. Each
     /// path is the best one for a part of the time, which goes as its rate alone to the power of 1
     /// / `width`. As `width` falls to 0, these windows approach those that jump.
-    fn smoothed_windows(&self, paths: &[Path], width: f64, cwnd: &mut [f64]) {
-        let _ = width;
+    fn smoothed_windows(&self, paths: &[Path], _width: f64, cwnd: &mut [f64]) {
         self.windows(paths, cwnd);
     }
 

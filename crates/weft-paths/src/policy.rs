@@ -118,19 +118,16 @@ pub trait PathPolicy {
     }
     /// Returns the granularity of path changes of a subflow's packets, in the ACK direction or the
     /// data direction.
-    fn granularity(&self, subflow: u32, reverse: bool) -> Granularity {
-        let _ = (subflow, reverse);
+    fn granularity(&self, _subflow: u32, _reverse: bool) -> Granularity {
         Granularity::Subflow
     }
     /// Updates the state at an event at time `now`. Returns true if the path changes, to that of
     /// [`nth_path`](Self::nth_path) after one more change. Only for [`Granularity::OnEvent`].
-    fn on_event(&self, state: &mut PathState, event: PathEvent, now: Time) -> bool {
-        let _ = (state, event, now);
+    fn on_event(&self, _state: &mut PathState, _event: PathEvent, _now: Time) -> bool {
         false
     }
     /// Returns the path after `n` changes.
-    fn nth_path(&self, paths: Paths, seed: u64, direction: SubflowDirection, n: u64) -> u64 {
-        let _ = n;
+    fn nth_path(&self, paths: Paths, seed: u64, direction: SubflowDirection, _n: u64) -> u64 {
         self.path(paths, seed, direction)
     }
 }

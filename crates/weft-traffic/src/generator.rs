@@ -194,44 +194,36 @@ pub trait FlowGenerator: Send + Sync + fmt::Debug {
     fn timed_actions(&self) -> Vec<(Time, u32, Action)>;
     /// Returns the action of the sender of flow `n` once all its data is acknowledged, and the
     /// action's time.
-    fn on_acked(&self, n: u32, now: Time) -> Option<(Time, Action)> {
-        let _ = (n, now);
+    fn on_acked(&self, _n: u32, _now: Time) -> Option<(Time, Action)> {
         None
     }
     /// Returns the reaction of the receiver of flow `n` once all its data is delivered.
-    fn on_delivered(&self, n: u32) -> OnDelivered {
-        let _ = n;
+    fn on_delivered(&self, _n: u32) -> OnDelivered {
         OnDelivered::Nothing
     }
     /// Returns job `n` of a generator that has jobs.
-    fn job(&self, n: u32) -> Option<Job> {
-        let _ = n;
+    fn job(&self, _n: u32) -> Option<Job> {
         None
     }
     /// Returns the job that flow `n` is a part of.
-    fn job_of(&self, n: u32) -> Option<u32> {
-        let _ = n;
+    fn job_of(&self, _n: u32) -> Option<u32> {
         None
     }
     /// Returns the job that follows job `n`, which ended at `now`.
-    fn next_job(&self, n: u32, now: Time) -> Option<u32> {
-        let _ = (n, now);
+    fn next_job(&self, _n: u32, _now: Time) -> Option<u32> {
         None
     }
     /// Returns the progress of a host before its first event, if the generator decides by host when flows open. It records the
     /// times of all tasks if `records_tasks`.
-    fn progress(&self, host: u32, records_tasks: bool) -> Option<Box<dyn HostProgress>> {
-        let _ = (host, records_tasks);
+    fn progress(&self, _host: u32, _records_tasks: bool) -> Option<Box<dyn HostProgress>> {
         None
     }
     /// Returns the steps of jobs that began, by job, start and rank. `ranks` has the recorded times of all ranks.
-    fn steps(&self, ranks: &[RankTasks<'_>]) -> Vec<Step> {
-        let _ = ranks;
+    fn steps(&self, _ranks: &[RankTasks<'_>]) -> Vec<Step> {
         Vec::new()
     }
     /// Returns the collective operations that began, by job and start. `ranks` has the recorded times of all ranks.
-    fn operations(&self, ranks: &[RankTasks<'_>]) -> Vec<OperationRecord> {
-        let _ = ranks;
+    fn operations(&self, _ranks: &[RankTasks<'_>]) -> Vec<OperationRecord> {
         Vec::new()
     }
     /// Returns facts on the jobs of a generator that runs on ranks.
@@ -240,8 +232,7 @@ pub trait FlowGenerator: Send + Sync + fmt::Debug {
     }
     /// Returns the persistent connection that carries flow `n`, by the number of the first flow that it may carry; `None` if
     /// the flow opens a connection of its own. All flows of a connection have the same hosts, transport and `id`.
-    fn connection_of(&self, n: u32) -> Option<u32> {
-        let _ = n;
+    fn connection_of(&self, _n: u32) -> Option<u32> {
         None
     }
     /// Returns the persistent connections, in rising order. They open at the beginning of the run.

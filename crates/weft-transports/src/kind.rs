@@ -32,8 +32,7 @@ pub trait Kind: Sync {
 
     /// Returns the capacity for headers that a transport with the fields `given` needs at a port that trims; `None` if
     /// the general default is enough. Headers have `size` bytes, and `limit` is the capacity for data.
-    fn header_limit(&self, given: &Table, limit: QueueSize, size: Size) -> Option<QueueSize> {
-        let _ = (given, limit, size);
+    fn header_limit(&self, _given: &Table, _limit: QueueSize, _size: Size) -> Option<QueueSize> {
         None
     }
 }

@@ -65,8 +65,7 @@ pub trait TransportKind: Kind {
     fn open_flow_bytes(&self, transport: &TransportConfig) -> u64;
 
     /// Returns what probes record of the senders of flows.
-    fn recorded_state(&self, transport: &TransportConfig) -> RecordedState {
-        let _ = transport;
+    fn recorded_state(&self, _transport: &TransportConfig) -> RecordedState {
         RecordedState::Nothing
     }
 
@@ -90,9 +89,7 @@ pub enum RecordedState {
 pub trait Transport: Send {
     /// Opens a persistent connection, which carries flows that this host sends. `flow` is the first flow that it may carry.
     /// Transports without handshakes have no connections.
-    fn connect(&mut self, flow: u32, cx: &mut HostContext<'_, '_>) {
-        let _ = (flow, cx);
-    }
+    fn connect(&mut self, _flow: u32, _cx: &mut HostContext<'_, '_>) {}
 
     /// Opens a flow that this host sends.
     fn open(&mut self, flow: u32, cx: &mut HostContext<'_, '_>);
@@ -116,15 +113,13 @@ pub trait Transport: Send {
     fn reroute(&mut self) {}
 
     /// Returns the windows of a flow that this host sends, for probes; `None` unless it is open.
-    fn windows(&self, flow: u32) -> Option<&[Window]> {
-        let _ = flow;
+    fn windows(&self, _flow: u32) -> Option<&[Window]> {
         None
     }
 
     /// Returns the state of a flow that this host sends, for probes of kinds without windows of TCP; `None` unless it is
     /// open.
-    fn sender_state(&self, flow: u32, now: u64) -> Option<SenderState> {
-        let _ = (flow, now);
+    fn sender_state(&self, _flow: u32, _now: u64) -> Option<SenderState> {
         None
     }
 
@@ -159,27 +154,21 @@ pub trait Transport: Send {
     }
 
     /// Keeps the flows that cannot be freed yet.
-    fn keep_ended(&mut self, flows: Vec<u32>) {
-        let _ = flows;
-    }
+    fn keep_ended(&mut self, _flows: Vec<u32>) {}
 
     /// Returns the sender's part of the record of an ended flow if its sender does nothing more unless a packet arrives.
-    fn ended_flow(&self, flow: u32) -> Option<SentFlow> {
-        let _ = flow;
+    fn ended_flow(&self, _flow: u32) -> Option<SentFlow> {
         None
     }
 
     /// Returns true if the receiver of an ended flow does nothing more unless a packet arrives.
-    fn is_quiet(&self, flow: u32) -> bool {
-        let _ = flow;
+    fn is_quiet(&self, _flow: u32) -> bool {
         false
     }
 
     /// Frees the sender or the receiver of a flow at this host. No packet of the flow arrives any more. Calls `forget` with
     /// the numbers of the sender's subflows for NICs.
-    fn free(&mut self, flow: u32, forget: &mut dyn FnMut(u32)) {
-        let _ = (flow, forget);
-    }
+    fn free(&mut self, _flow: u32, _forget: &mut dyn FnMut(u32)) {}
 
     /// Returns the subflows that a controller may move to other paths, each with the bytes
     /// acknowledged on it, in any order: (flow, subflow, bytes).
@@ -189,8 +178,7 @@ pub trait Transport: Send {
 
     /// Sets the route of a subflow from its next packet on. Returns false if the subflow does not
     /// send any more.
-    fn set_route(&mut self, flow: u32, subflow: u32, route: Route) -> bool {
-        let _ = (flow, subflow, route);
+    fn set_route(&mut self, _flow: u32, _subflow: u32, _route: Route) -> bool {
         false
     }
 }

@@ -60,8 +60,7 @@ pub trait Protocol: Default + Send + Sized + 'static {
     fn next(flow: &mut SenderFlow<Self>) -> Option<Self::Next>;
 
     /// Returns the time from which on the rate allows the next packet.
-    fn next_at(flow: &SenderFlow<Self>) -> u64 {
-        let _ = flow;
+    fn next_at(_flow: &SenderFlow<Self>) -> u64 {
         0
     }
 
@@ -69,80 +68,60 @@ pub trait Protocol: Default + Send + Sized + 'static {
     fn take_packet(flow: &mut SenderFlow<Self>, next: Self::Next, sending: &Sending<'_>) -> Packet;
 
     /// Returns the path of the next packet, if packets are sprayed. It is another one than `avoided` if there is one.
-    fn choose_path(flow: &mut SenderFlow<Self>, avoided: Option<u16>) -> u16 {
-        let _ = (flow, avoided);
+    fn choose_path(_flow: &mut SenderFlow<Self>, _avoided: Option<u16>) -> u16 {
         0
     }
 
     /// Returns the route of a path.
-    fn route_of_path(flow: &mut SenderFlow<Self>, path: u16, shared: &Shared) -> Route {
-        let _ = (path, shared);
+    fn route_of_path(flow: &mut SenderFlow<Self>, _path: u16, _shared: &Shared) -> Route {
         flow.route
     }
 
     /// Forgets the routes of paths, because links have failed or work again.
-    fn forget_routes(flow: &mut SenderFlow<Self>) {
-        let _ = flow;
-    }
+    fn forget_routes(_flow: &mut SenderFlow<Self>) {}
 
     /// Forgets the routes of paths of answers, because links have failed or work again.
-    fn forget_answer_routes(flow: &mut ReceiverFlow<Self>) {
-        let _ = flow;
-    }
+    fn forget_answer_routes(_flow: &mut ReceiverFlow<Self>) {}
 
     /// Chooses new routes for answers of further subflows, because links have failed or work again.
-    fn reroute_answers(flow: &mut ReceiverFlow<Self>, shared: &Shared) {
-        let _ = (flow, shared);
-    }
+    fn reroute_answers(_flow: &mut ReceiverFlow<Self>, _shared: &Shared) {}
 
     /// Returns the time at which the oldest packet on its way times out; `None` if there is none.
-    fn deadline(flow: &mut SenderFlow<Self>) -> Option<u64> {
-        let _ = flow;
+    fn deadline(_flow: &mut SenderFlow<Self>) -> Option<u64> {
         None
     }
 
     /// Handles the time of a timeout, which may have changed since the timer was set.
-    fn expire(flow: &mut SenderFlow<Self>, now: u64) {
-        let _ = (flow, now);
-    }
+    fn expire(_flow: &mut SenderFlow<Self>, _now: u64) {}
 
     /// Returns true if all packets that were sent have been acknowledged.
-    fn is_idle(flow: &SenderFlow<Self>) -> bool {
-        let _ = flow;
+    fn is_idle(_flow: &SenderFlow<Self>) -> bool {
         false
     }
 
     /// Releases the memory of a flow all of whose data has been acknowledged.
-    fn release(flow: &mut SenderFlow<Self>) {
-        let _ = flow;
-    }
+    fn release(_flow: &mut SenderFlow<Self>) {}
 
     /// Returns true if the receiver of a flow that has ended sends nothing unless a packet arrives.
-    fn is_quiet(flow: &ReceiverFlow<Self>) -> bool {
-        let _ = flow;
+    fn is_quiet(_flow: &ReceiverFlow<Self>) -> bool {
         true
     }
 
     /// Adds to the record of a sender what only the protocol counts.
-    fn complete_record(flow: &SenderFlow<Self>, record: &mut SubflowRecord) {
-        let _ = (flow, record);
-    }
+    fn complete_record(_flow: &SenderFlow<Self>, _record: &mut SubflowRecord) {}
 
     /// Returns what probes record of the senders of flows.
-    fn recorded_state(config: &Self::Config) -> RecordedState {
-        let _ = config;
+    fn recorded_state(_config: &Self::Config) -> RecordedState {
         RecordedState::Nothing
     }
 
     /// Returns the state of a sender for probes.
-    fn sender_state(flow: &SenderFlow<Self>, now: u64) -> Option<SenderState> {
-        let _ = (flow, now);
+    fn sender_state(_flow: &SenderFlow<Self>, _now: u64) -> Option<SenderState> {
         None
     }
 
     /// Returns the acknowledged bytes of a flow that a controller may move to another path.
-    fn movable_bytes(flow: &SenderFlow<Self>) -> Option<u64> {
-        let _ = flow;
+    fn movable_bytes(_flow: &SenderFlow<Self>) -> Option<u64> {
         None
     }
 
@@ -157,14 +136,12 @@ pub trait Protocol: Default + Send + Sized + 'static {
     }
 
     /// Returns the bytes of an open flow, at both ends, in addition to its states.
-    fn flow_bytes(config: &Self::Config) -> usize {
-        let _ = config;
+    fn flow_bytes(_config: &Self::Config) -> usize {
         0
     }
 
     /// Returns the packets of a flow on the wire, given those of a flow that sends as fast as its link.
-    fn wire_format(config: &Self::Config, format: WireFormat) -> WireFormat {
-        let _ = config;
+    fn wire_format(_config: &Self::Config, format: WireFormat) -> WireFormat {
         format
     }
 
