@@ -321,12 +321,13 @@ lint: build $(STAMPS)/checks optional-linux ## Check formatting, clippy, ruff, t
 	$(BIN)/codespell README.md CHANGELOG.md CONTRIBUTING.md Makefile crates docs examples python research templates tests
 	@$(MAKE) --no-print-directory prose
 
+# The reference comes first, because it refuses a kind that the pages cannot describe before it writes anything.
 .PHONY: generate
 generate: $(STAMPS)/checks ## Regenerate python/weft/spec.py, the manual pages and the reference in docs
 	@$(MAKE) --no-print-directory --question build 2>/dev/null || $(MAKE) --no-print-directory dev
+	$(BIN)/python python/generate_reference.py
 	$(BIN)/python python/generate_models.py
 	$(BIN)/python python/generate_manual.py
-	$(BIN)/python python/generate_reference.py
 
 .PHONY: update-locks
 update-locks: $(STAMPS)/checks ## Update the pinned versions of Python packages

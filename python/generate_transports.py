@@ -17,6 +17,9 @@ ROOT = Path(__file__).parent.parent
 HEADS = ROOT / "crates" / "weft-cc" / "src"
 GUIDE = Path(__file__).parent / "transport_guide.toml"
 PAGE = "explanation/which-transport.md"
+OF_ALGORITHMS = ("title", "about", "use", "avoid")
+OF_KINDS = (*OF_ALGORITHMS, "equations", "source")
+"""The fields that each table of the guide has; those of an algorithm's head are not in the guide."""
 FENCE = re.compile(r"^```math\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -27,14 +30,29 @@ def page() -> str:
     parts = [guide["introduction"]]
     for entry in registry["algorithms"]:
         if ":" not in entry["name"]:
-            parts += _section(entry["name"], _head(entry["name"]) | guide["algorithms"][entry["name"]])
+            words = _words(guide["algorithms"], f"algorithms.{entry['name']}", OF_ALGORITHMS)
+            parts += _section(entry["name"], _head(entry["name"]) | words)
     parts.append(guide["other_kinds"])
     for entry in registry["transports"]:
         if entry["name"] != "tcp":
-            parts += _section(entry["name"], guide["kinds"][entry["name"]])
-            for name, control in guide["kinds"][entry["name"]].get("controls", {}).items():
+            words = _words(guide["kinds"], f"kinds.{entry['name']}", OF_KINDS)
+            parts += _section(entry["name"], words)
+            for name, control in words.get("controls", {}).items():
                 parts += _section(name, control)
     return "\n".join(parts)
+
+
+def _words(tables: dict[str, Any], path: str, needed: tuple[str, ...]) -> dict[str, Any]:
+    """Returns a table of the guide.
+
+    Raises:
+        SystemExit: the guide lacks the table or some of its fields.
+    """
+    words: dict[str, Any] = tables.get(path.partition(".")[2], {})
+    if missing := [field for field in needed if field not in words]:
+        problem = "incomplete" if words else "missing"
+        raise SystemExit(f"{path}: {problem} in python/{GUIDE.name}; add {', '.join(missing)}")
+    return words
 
 
 def _head(name: str) -> dict[str, Any]:

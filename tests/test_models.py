@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import generate_models
 import generate_reference
+import generate_transports
 import reference_examples
 import weft
 from tests.command import INCAST
@@ -28,6 +29,31 @@ def test_not_stale() -> None:
     pages = generate_reference.pages()
     stale = [path for path, text in pages.items() if (generate_reference.DOCS / path).read_text() != text]
     assert stale == [], "run `make generate`"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "[algorithms.reno]",
+            "algorithms.reno: missing in python/transport_guide.toml; add title, about, use, avoid",
+        ),
+        (
+            'title = "Ultra Ethernet"\n',
+            "kinds.uet: incomplete in python/transport_guide.toml; add title",
+        ),
+    ],
+)
+def test_a_kind_without_words_for_its_page_is_one_line(
+    line: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = generate_transports.GUIDE.read_text(encoding="utf-8")
+    guide = tmp_path / generate_transports.GUIDE.name
+    assert line in text
+    guide.write_text(text.replace(line, "[algorithms.other]" if line.startswith("[") else ""), encoding="utf-8")
+    monkeypatch.setattr(generate_transports, "GUIDE", guide)
+    with pytest.raises(SystemExit, match=f"^{re.escape(message)}$"):
+        generate_transports.page()
 
 
 DEFINITIONS = {name: schema for name, schema in json.loads(_weft.schema())["$defs"].items() if "properties" in schema}
