@@ -353,7 +353,8 @@ pub struct View<'a> {
 
 /// A queue that keeps its packets.
 pub trait Queue {
-    /// Handles an arriving packet.
+    /// Handles an arriving packet. The queue has no room for at most one packet then, the arriving one or one that
+    /// waited, which it writes to [`View::refused`].
     fn enqueue(&mut self, packet: &mut Arriving<'_>, view: &mut View<'_>) -> Arrival;
 
     /// Removes the packet whose transmission begins next; `None` if no packet may be sent.
@@ -467,16 +468,20 @@ pub struct Refused {
 }
 
 impl Refused {
+    /// Creates the record of a packet that is dropped.
+    pub fn dropped(packet: Packet, reason: DropReason) -> Self {
+        Self {
+            packet,
+            left: packet,
+            fate: Fate::Dropped(reason),
+        }
+    }
+
     /// Records the drop of a packet of whose route this part remains.
     #[cold]
     #[inline(never)]
     fn drop(refused: &mut Option<Self>, packet: &Packet, route: Route, reason: DropReason) {
-        let packet = Packet { route, ..*packet };
-        *refused = Some(Self {
-            packet,
-            left: packet,
-            fate: Fate::Dropped(reason),
-        });
+        *refused = Some(Self::dropped(Packet { route, ..*packet }, reason));
     }
 }
 

@@ -247,12 +247,15 @@ impl TrimmingQueue {
     #[cold]
     fn refuse(&self, packet: Packet) -> Refused {
         let returns = self.returns_excess && packet.is_trimmed();
-        let (left, fate) = if returns {
-            (returned(packet), Fate::SentBack)
+        if returns {
+            Refused {
+                packet,
+                left: returned(packet),
+                fate: Fate::SentBack,
+            }
         } else {
-            (packet, Fate::Dropped(DropReason::Headers))
-        };
-        Refused { packet, left, fate }
+            Refused::dropped(packet, DropReason::Headers)
+        }
     }
 
     /// Removes the last data packet to make room, unless the arriving packet has to be cut.
