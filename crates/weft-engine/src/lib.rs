@@ -140,6 +140,29 @@ pub struct EngineConfig {
     pub changes: Vec<(u32, LinkChange)>,
 }
 
+impl EngineConfig {
+    /// Creates the configuration of an engine that records nothing, without changes of links, for packets of these
+    /// sizes on the wire in bytes. Hosts take no time to send, and the seed is 1.
+    pub fn new(min_packet: u32, max_packet: u32, threads: Threads) -> Self {
+        Self {
+            min_packet,
+            max_packet,
+            threads,
+            seed: 1,
+            jitter: Jitter::default(),
+            arrivals: MAX_ARRIVALS,
+            trace: false,
+            distributions: Vec::new(),
+            samples: Vec::new(),
+            buffers: Vec::new(),
+            captures: Vec::new(),
+            return_routes: None,
+            telemetry: None,
+            changes: Vec::new(),
+        }
+    }
+}
+
 /// The engine, with an endpoint at every host.
 pub struct Engine<E> {
     partitions: Vec<Partition<E>>,

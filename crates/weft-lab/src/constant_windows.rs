@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use weft_engine::packet::{DATA, Packet};
 use weft_engine::route::{HopBits, Route};
-use weft_engine::{Context, Endpoint, Engine, EngineConfig, Jitter, MAX_ARRIVALS, Threads};
+use weft_engine::{Context, Endpoint, Engine, EngineConfig, Threads};
 use weft_fabric::Fabric;
 use weft_run::{Error, Plan};
 use weft_spec::QueueSize;
@@ -64,20 +64,8 @@ pub(crate) fn measure(
         }
     }
     let config = EngineConfig {
-        min_packet: ACK_SIZE.into(),
-        max_packet: DATA_SIZE.into(),
         seed: spec.seed,
-        arrivals: MAX_ARRIVALS,
-        jitter: Jitter::default(),
-        threads: Threads::UpTo(threads),
-        trace: false,
-        distributions: Vec::new(),
-        samples: Vec::new(),
-        buffers: Vec::new(),
-        captures: Vec::new(),
-        return_routes: None,
-        telemetry: None,
-        changes: Vec::new(),
+        ..EngineConfig::new(ACK_SIZE.into(), DATA_SIZE.into(), Threads::UpTo(threads))
     };
     let mut engine = Engine::new(&fabric, &config, |host| std::mem::take(&mut hosts[host as usize]));
     for (host, &node) in (0..).zip(&fabric.hosts) {

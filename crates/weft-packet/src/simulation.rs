@@ -13,7 +13,7 @@ use crate::config::SimulationConfig;
 use crate::controller::ControllerState;
 use crate::down_links::DownLinks;
 use crate::engine::route::HopBits;
-use crate::engine::{Engine, EngineConfig, MAX_ARRIVALS};
+use crate::engine::{Engine, EngineConfig};
 use crate::events::LinkSchedule;
 use crate::reclaim::{FinishedRecords, ReclaimSchedule};
 use crate::transport::{
@@ -72,27 +72,16 @@ impl PacketSimulation {
         let numbers = kind_numbers(&transports, kinds)?;
         let sizes = packet_sizes(&transports, &numbers, kinds);
         let trimmed = fabric.links.iter().filter_map(|link| link.kind.trims_to());
+        let smallest = sizes.iter().map(|&(min, _)| min).chain(trimmed);
+        let min_packet = smallest.chain(fabric.pause_frame()).min().unwrap_or(1);
+        let max_packet = sizes.iter().map(|&(_, max)| max).max().unwrap_or(1);
         let mut engine_config = EngineConfig {
-            min_packet: sizes
-                .iter()
-                .map(|&(min, _)| min)
-                .chain(trimmed)
-                .chain(fabric.pause_frame())
-                .min()
-                .unwrap_or(1),
-            max_packet: sizes.iter().map(|&(_, max)| max).max().unwrap_or(1),
             seed,
-            arrivals: MAX_ARRIVALS,
             jitter,
-            threads,
             trace: trace_hash,
-            distributions: Vec::new(),
-            samples: Vec::new(),
-            buffers: Vec::new(),
-            captures: Vec::new(),
-            return_routes: None,
             telemetry: telemetry_flags(&transports),
             changes: events.iter().map(|event| (event.link, event.change)).collect(),
+            ..EngineConfig::new(min_packet, max_packet, threads)
         };
         let flow_kinds = FlowKind::by_transport(&transports, &numbers, &sizes, &fabric);
         let shared = Arc::new(Shared {
@@ -116,10 +105,9 @@ impl PacketSimulation {
             offload,
             seed,
         });
-        check_links(&shared.fabric, engine_config.min_packet)?;
-        check_events(&shared, &events, engine_config.min_packet)?;
-        engine_config.arrivals -=
-            max_burst_after_delay_cut(&shared.fabric, &events, engine_config.min_packet)?;
+        check_links(&shared.fabric, min_packet)?;
+        check_events(&shared, &events, min_packet)?;
+        engine_config.arrivals -= max_burst_after_delay_cut(&shared.fabric, &events, min_packet)?;
         check(&shared, kinds)?;
         observe(&probes, &mut engine_config);
         engine_config.return_routes = Some(Arc::new(ShortestReturns::new(Arc::clone(&shared))));

@@ -267,12 +267,9 @@ pub fn compare(case: &RandomNetwork, threads: usize, phase: u64) -> Result<Total
         .map(|&(link, interval)| (case.links[link as usize].from, interval));
     let buffers = buffers.collect();
     let config = EngineConfig {
-        min_packet: u32::from(SIZES[0]),
-        max_packet: 1500,
         seed: case.seed,
         arrivals: case.arrivals,
         jitter: case.jitter,
-        threads: Threads::Exactly(threads),
         trace: true,
         distributions: case.probes.clone(),
         samples,
@@ -286,6 +283,7 @@ pub fn compare(case: &RandomNetwork, threads: usize, phase: u64) -> Result<Total
             .iter()
             .map(|&(_, link, change)| (link, change))
             .collect(),
+        ..EngineConfig::new(SIZES[0].into(), 1500, Threads::Exactly(threads))
     };
     let hosts = 0..case.hosts.len() as u32;
     let mut engine = Engine::new(&fabric, &config, endpoint);

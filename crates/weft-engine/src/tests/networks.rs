@@ -5,7 +5,7 @@ use std::sync::Arc;
 use weft_fabric::{Fabric, Link, Node, NodeId, QueueConfig, Routing};
 use weft_spec::QueueSize;
 
-use crate::{EngineConfig, Jitter, MAX_ARRIVALS, Threads};
+use crate::{EngineConfig, Threads};
 
 /// No paths: tests state the routes of packets.
 struct NoRouting;
@@ -40,20 +40,5 @@ pub fn limited(limit: QueueSize) -> QueueConfig {
 
 /// Returns the configuration of an engine on one thread that records nothing.
 pub fn config(min_packet: u32, max_packet: u32) -> EngineConfig {
-    EngineConfig {
-        min_packet,
-        max_packet,
-        seed: 1,
-        arrivals: MAX_ARRIVALS,
-        jitter: Jitter::default(),
-        threads: Threads::Exactly(1),
-        trace: false,
-        distributions: Vec::new(),
-        samples: Vec::new(),
-        buffers: Vec::new(),
-        captures: Vec::new(),
-        return_routes: None,
-        telemetry: None,
-        changes: Vec::new(),
-    }
+    EngineConfig::new(min_packet, max_packet, Threads::Exactly(1))
 }

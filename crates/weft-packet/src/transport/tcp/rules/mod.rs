@@ -32,7 +32,7 @@ use weft_transports::{Profile, Recovery, RtoEstimator, Scheduler, TcpConfig, Tra
 use crate::config::Offload;
 use crate::down_links::DownLinks;
 use crate::engine::route::HopBits;
-use crate::engine::{Context, Endpoint, Engine, EngineConfig, Jitter, MAX_ARRIVALS, Threads};
+use crate::engine::{Context, Endpoint, Engine, EngineConfig, Threads};
 use crate::packet::{CE, Packet};
 
 use crate::transport::{FlowProbes, Host, HostTimer, Shared, TRANSPORTS, host_timer};
@@ -238,20 +238,8 @@ impl TestConnection {
         let profile = self.profile.clone();
         let fabric = parallel(&self.delays);
         let config = EngineConfig {
-            min_packet: profile.sizes.ack_size,
-            max_packet: profile.wire_size(),
             seed: self.seed,
-            arrivals: MAX_ARRIVALS,
-            jitter: Jitter::default(),
-            threads: Threads::Exactly(1),
-            trace: false,
-            distributions: Vec::new(),
-            samples: Vec::new(),
-            buffers: Vec::new(),
-            captures: Vec::new(),
-            return_routes: None,
-            telemetry: None,
-            changes: Vec::new(),
+            ..EngineConfig::new(profile.sizes.ack_size, profile.wire_size(), Threads::Exactly(1))
         };
         let tcp = TcpConfig {
             cc: self.cc,
