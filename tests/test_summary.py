@@ -66,6 +66,18 @@ def test_the_command_prints_the_numbers_of_the_tables(tmp_path: Path) -> None:
     assert f"{results['totals']['marks']:,} packets marked" in printed
 
 
+def test_the_command_prints_the_reasons_of_drops(tmp_path: Path) -> None:
+    (tmp_path / "incast.toml").write_text(INCAST)
+    full = ("--set", "queues.limit=3 packets", "--set", "queues.mark=off")
+    results = command("run", "incast.toml", *full, "--out", "out", "--json", cwd=tmp_path).document["results"]
+    dropped = results["totals"]["drops"]
+    assert results["drops_by_reason"] == {"limit": dropped} != {"limit": 0}
+    printed = command("run", "incast.toml", *full, "--out", "again", cwd=tmp_path).out
+    assert f"  Packets dropped or lost by reason: limit {dropped:,}; see docs/how-to/packets.md\n" in printed
+    printed = command("run", "incast.toml", "--out", "none", cwd=tmp_path).out
+    assert ("by reason" in printed) == bool(weft.Result.read(tmp_path / "none").links["drops"].sum())
+
+
 def test_tables_that_a_level_lacks_are_named(tmp_path: Path) -> None:
     (tmp_path / "incast.toml").write_text(INCAST)
     line = "  Not modelled at level flow: flows with a timeout, suppressions, packets dropped, packets marked"

@@ -194,6 +194,9 @@ def run(
         flows = summary.flows_of(result)
         terminal.print_table("", *summary.table(flows))
         terminal.print_line(f"  {summary.totals_line(result.manifest)}")
+        if drops := summary.drops_by_reason(result):
+            reasons = summary.reasons_in_words(drops)
+            terminal.print_line(f"  Packets dropped or lost by reason: {reasons}; see docs/how-to/packets.md")
         lacking = summary.lacking(result.manifest, flows)
         if lacking:
             terminal.print_line(f"  Not modelled at level {result.manifest['level']}: {', '.join(lacking)}")
@@ -644,12 +647,17 @@ def check(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check a spec, and all runs of its table [sweep], without running anything."""
-    from weft.sweeps.plan import plan
+    """Check a spec, and all runs of its table [sweep], without running anything.
 
-    planned = plan(spec, overrides or [], force=False)
-    document = {"name": planned.name, "levels": sorted(planned.level), "runs": len(planned.runs)}
+    With --json, the field "spec" of the document is the spec with every default filled in.
+    """
+    from weft.sweeps.plan import Source, plan
+
+    source = Source(spec)
+    planned = plan(source, overrides or [], force=False)
     if as_json:
+        resolved = source.resolved(overrides or [], force=False)
+        document = {"name": planned.name, "levels": sorted(planned.level), "runs": len(planned.runs), "spec": resolved}
         terminal.print_json(document)
         return
     runs = "1 run" if len(planned.runs) == 1 else f"{len(planned.runs):,} runs of [sweep]"

@@ -103,9 +103,27 @@ def totals(manifest: Mapping[str, Any]) -> dict[str, int | float]:
     return {**counted, "wall_seconds": manifest["wall_seconds"]}
 
 
+def drops_by_reason(result: Result) -> dict[str, int]:
+    """Returns the packets of the whole run that were dropped or lost, by reason, most first."""
+    if not result.manifest["rows"].get("drops"):
+        return {}
+    drops = result.table("drops", ("reason", "packets"))
+    rows = drops.group_by("reason").agg(pl.col("packets").sum()).sort("packets", "reason", descending=[True, False])
+    return dict(rows.select("reason", "packets").iter_rows())
+
+
+def reasons_in_words(drops: Mapping[str, int]) -> str:
+    """Returns the reasons of `drops_by_reason` with their counts, in words."""
+    return ", ".join(f"{reason} {packets:,}" for reason, packets in drops.items())
+
+
 def as_json(result: Result) -> dict[str, Any]:
-    """Returns the numbers of `by_transport` and `totals` as one JSON document."""
-    return {"by_transport": by_transport(flows_of(result)).to_dicts(), "totals": totals(result.manifest)}
+    """Returns the numbers of `by_transport`, `totals` and `drops_by_reason` as one JSON document."""
+    return {
+        "by_transport": by_transport(flows_of(result)).to_dicts(),
+        "totals": totals(result.manifest),
+        "drops_by_reason": drops_by_reason(result),
+    }
 
 
 def wall_time(seconds: float) -> str:

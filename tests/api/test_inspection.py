@@ -65,6 +65,18 @@ def test_check(spec: Path) -> None:
     assert "unknown field" in command("check", spec.name, "--set", "queues.mrk=1", cwd=spec.parent).complaint()
 
 
+def test_check_shows_the_spec_with_its_defaults(spec: Path) -> None:
+    seeds = ("--set", "sweep.seeds=3")
+    document = command("check", spec.name, "--json", *seeds, "--set", "seed=5", cwd=spec.parent).document
+    assert document["runs"] == 3
+    resolved = document["spec"]
+    assert (resolved["sweep"]["seeds"], resolved["seed"]) == (3, 5)
+    del resolved["sweep"]
+    run = weft.run(weft.load(spec, ["seed=5"]))
+    assert resolved == run.manifest["spec"]
+    assert resolved["transports"]["dctcp"]["tcp"]["initial_cwnd"] > 0, "a default that the spec does not give"
+
+
 @pytest.mark.parametrize("kind", SPECS)
 def test_new_specs_are_correct_and_end(kind: str, tmp_path: Path) -> None:
     done = command("new", kind, cwd=tmp_path)

@@ -6,6 +6,7 @@ import polars as pl
 
 from weft.api import Result
 from weft.plots import data
+from weft.summary import drops_by_reason, reasons_in_words
 
 
 def links(result: Result, of: pl.DataFrame) -> pl.DataFrame:
@@ -52,8 +53,7 @@ def drops(result: Result) -> list[str]:
     if not result.manifest["rows"].get("drops"):
         return []
     packets = pl.col("packets").sum()
-    rows = result.drops.group_by("reason").agg(packets).sort("packets", "reason", descending=[True, False])
-    shown = ", ".join(f"{row['reason']} {row['packets']:,}" for row in rows.iter_rows(named=True))
+    shown = reasons_in_words(drops_by_reason(result))
     places = result.drops.group_by("link", "from", "to").agg(packets).sort("packets", "link", descending=[True, False])
     most = places.row(0, named=True)
     place = f"the most, {most['packets']:,}, on the way from {most['from']} to {most['to']}"
