@@ -225,7 +225,7 @@ mod tests {
                 };
                 step.adds_for_each_packet(coupled.min(1.0 / step.own().0.cwnd));
             }
-            step.halves_at_a_loss(2.0);
+            step.keeps_at_a_loss(0.5, 2.0);
         });
     }
 

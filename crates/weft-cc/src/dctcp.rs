@@ -203,7 +203,7 @@ mod tests {
             step.grows_at_acknowledgements_only();
             step.adds_at_most_a_packet_a_round();
             step.adds_for_each_packet(1.0 / step.own().0.cwnd);
-            step.halves_at_a_loss(2.0);
+            step.keeps_at_a_loss(0.5, 2.0);
         });
     }
 

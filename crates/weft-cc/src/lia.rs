@@ -300,7 +300,7 @@ mod tests {
                 };
                 step.adds_for_each_packet(coupled.min(1.0 / step.own().0.cwnd));
             }
-            step.halves_at_a_loss(step.parameter("cwnd_min").unwrap());
+            step.keeps_at_a_loss(0.5, step.parameter("cwnd_min").unwrap());
         });
     }
 }

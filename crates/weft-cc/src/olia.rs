@@ -262,7 +262,7 @@ mod tests {
         crate::events::obeys("olia", |step| {
             step.moves_no_other_window();
             step.grows_at_acknowledgements_only();
-            step.halves_at_a_loss(step.parameter("cwnd_min").unwrap());
+            step.keeps_at_a_loss(0.5, step.parameter("cwnd_min").unwrap());
         });
     }
 }

@@ -123,7 +123,7 @@ mod tests {
             step.grows_at_acknowledgements_only();
             step.adds_at_most_a_packet_a_round();
             step.adds_for_each_packet(step.parameter("weight").unwrap() / step.own().0.cwnd);
-            step.halves_at_a_loss(step.parameter("cwnd_min").unwrap());
+            step.keeps_at_a_loss(0.5, step.parameter("cwnd_min").unwrap());
         });
     }
 }

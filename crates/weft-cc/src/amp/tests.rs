@@ -314,7 +314,7 @@ fn its_laws_hold_whatever_is_reported() {
         step.adds_at_most_a_packet_a_round();
         let total: f64 = step.live().map(|r| r.cwnd).sum();
         step.adds_for_each_packet(if step.own().0.active { 1.0 / total } else { 0.0 });
-        step.halves_at_a_loss(step.parameter("cwnd_min").unwrap());
+        step.keeps_at_a_loss(0.5, step.parameter("cwnd_min").unwrap());
         let suppresses = step.parameter("ssr") == Some(1.0);
         assert!(suppresses || step.after.iter().all(|r| r.active), "{step:?}");
     });

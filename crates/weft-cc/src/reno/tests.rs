@@ -148,7 +148,7 @@ fn its_laws_hold_whatever_is_reported() {
         if step.parameter("rfc_growth") == Some(1.0) {
             step.adds_at_most_a_packet_a_round();
             step.adds_for_each_packet(1.0 / step.own().0.cwnd);
-            step.halves_at_a_loss(floor);
+            step.keeps_at_a_loss(0.5, floor);
         } else {
             grows_and_halves_by_whole_packets(step, floor);
         }

@@ -157,14 +157,14 @@ impl ScriptStep<'_> {
         }
     }
 
-    /// Asserts that a fast retransmit leaves half of the window, no less than `floor`, and sets
+    /// Asserts that a fast retransmit leaves `part` of the window, no less than `floor`, and sets
     /// `ssthresh` to it.
     #[track_caller]
-    pub fn halves_at_a_loss(&self, floor: f64) {
+    pub fn keeps_at_a_loss(&self, part: f64, floor: f64) {
         let (before, after) = self.own();
         if self.event == Event::FastRetransmit {
-            let half = (before.cwnd / 2.0).max(floor);
-            assert_eq!((after.cwnd, after.ssthresh), (half, half), "{self:?}");
+            let left = (before.cwnd * part).max(floor);
+            assert_eq!((after.cwnd, after.ssthresh), (left, left), "{self:?}");
         }
     }
 }
