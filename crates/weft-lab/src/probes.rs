@@ -106,7 +106,13 @@ pub(crate) fn resolve(
                     ..
                 } => context.flows.get(*flow as usize).map_or(1, &subflows),
                 // The number and the duration of a generator's flows are known only during the run.
-                _ => 1,
+                Probe::Flow {
+                    flows: ProbedFlows::Generated(_),
+                    ..
+                }
+                | Probe::QueueTrace { .. }
+                | Probe::Buffer { .. }
+                | Probe::Throughput { .. } => 1,
             };
             let interval = loaded.value.interval().unwrap_or(duration);
             samples += u128::from(wide) * u128::from(duration.0 / interval.0);

@@ -257,7 +257,7 @@ fn observe(probes: &[Probe], engine: &mut EngineConfig) {
             } => engine.samples.push((link, every.0.max(1))),
             Probe::Buffer { node, interval } => engine.buffers.push((node, interval.0.max(1))),
             Probe::Packets { link } => engine.captures.push(link),
-            _ => {}
+            Probe::Flow { .. } | Probe::Latency { .. } | Probe::Steps { .. } | Probe::Throughput { .. } => {}
         }
     }
 }

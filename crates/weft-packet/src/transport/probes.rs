@@ -19,10 +19,18 @@ impl FlowProbes {
     pub fn new(probes: &[Probe]) -> Self {
         let mut new = Self::default();
         for probe in probes {
-            if let Probe::Flow { flows, interval } = *probe {
-                new.windows.entry(flows).or_default().push(interval);
-            } else if let Probe::Latency { flows } = *probe {
-                new.latencies.insert(flows);
+            match *probe {
+                Probe::Flow { flows, interval } => new.windows.entry(flows).or_default().push(interval),
+                Probe::Latency { flows } => {
+                    new.latencies.insert(flows);
+                }
+                // The engine records queues and packets, and the run records the others.
+                Probe::Queue { .. }
+                | Probe::QueueTrace { .. }
+                | Probe::Buffer { .. }
+                | Probe::Packets { .. }
+                | Probe::Steps { .. }
+                | Probe::Throughput { .. } => {}
             }
         }
         new
