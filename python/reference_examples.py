@@ -68,7 +68,8 @@ EXAMPLES = {
     '[[probes]]\nkind = "buffer"\ninterval = "10us"',
     "FlowProbe": '[[probes]]\nkind = "flow"\ntraffic = "bulk"\nflows = "0..1"\ninterval = "1ms"',
     "LatencyProbe": '[[probes]]\nkind = "latency"\ntraffic = "bulk"',
-    "StepProbe": '[[probes]]\nkind = "steps"\ntraffic = "gradients"',
+    "StepsProbe": '[[traffic]]\nkind = "collective"\nname = "gradients"\ntransport = "dctcp"\n'
+    'operation = "all-reduce"\nsize = "10MB"\n\n[[probes]]\nkind = "steps"\ntraffic = "gradients"',
     "ThroughputProbe": '[[probes]]\nkind = "throughput"\ninterval = "1ms"',
     "PacketsProbe": '[[probes]]\nkind = "packets"\nat = ["h0"]',
     "FirstFitController": '[controller]\nkind = "first-fit"\ninterval = "100ms"',
@@ -120,8 +121,6 @@ LEVELS = {
     "Experiment.probes": ("packet", "flow", "linux"),
     "Experiment.sharing": ("flow",),
     "Experiment.stop": ("packet", "flow"),
-    "FirstFitController": ("packet",),
-    "LeastAllocatedController": ("packet",),
     "Event": ("packet", "flow"),
     "Event.delay": ("packet",),
     "Hosts": ("packet", "linux"),
@@ -135,13 +134,7 @@ LEVELS = {
     "Layer.queue": ("packet",),
     "Queues.kind": ("packet",),
     "Queues.limit": ("packet", "linux"),
-    "PriorityQueue": ("packet",),
     "QueueClass": ("packet",),
-    "LosslessQueue": ("packet",),
-    "CodelQueue": ("packet",),
-    "LossyQueue": ("packet",),
-    "RedQueue": ("packet",),
-    "SharedQueue": ("packet",),
     "Roce": ("packet",),
     "Swift": ("packet",),
     "Timely": ("packet",),
@@ -152,7 +145,6 @@ LEVELS = {
     "Uet": ("packet",),
     "Transport.ndp": ("packet",),
     "Ndp": ("packet",),
-    "TrimmingQueue": ("packet",),
     "HostQueues.limit": ("packet", "linux"),
     "Stop": ("packet", "flow"),
     "Transport.rate": ("packet",),
@@ -163,13 +155,6 @@ LEVELS = {
     "BulkTraffic.rate": ("packet",),
     "ClosedLoopTraffic.rate": ("packet",),
     "ShuffleTraffic.rate": ("packet",),
-    "QueueProbe": ("packet", "linux"),
-    "BufferProbe": ("packet",),
-    "FlowProbe": ("packet", "linux"),
-    "LatencyProbe": ("packet", "linux"),
-    "StepsProbe": ("packet", "flow"),
-    "ThroughputProbe": ("packet", "flow"),
-    "PacketsProbe": ("packet",),
     "Transport.class": ("packet",),
     "Transport.ack_class": ("packet",),
     "Transport.join_after": ("packet", "linux"),
@@ -182,10 +167,15 @@ LEVELS = {
     "ProfilePatch.receive_buffer": ("packet", "linux"),
     "ProfilePatch.fct_from": ("packet", "linux"),
 }
-"""Levels of definitions and fields that some level refuses or ignores; `*` is any other field."""
+"""Levels of definitions and fields that some level refuses or ignores; `*` is any other field. Those of `KINDS` and of
+algorithms are derived."""
 
+KINDS = ("Topology", "Queue", "Probe", "Controller")
+"""Ends of the names of kinds that have an example each, from which their levels are derived."""
 ON_LINUX = {
     *("many-to-one", "two-bottlenecks", "two-paths"),
+    "fifo",
+    *("queue", "flow", "latency"),
     *("consecutive", "by-interface"),
     *("cubic", "reno"),
     *(
@@ -194,7 +184,7 @@ ON_LINUX = {
         if ":" in entry["name"]
     ),
 }
-"""The topologies, path policies and algorithms of level `linux`."""
+"""The topologies, queues, probes, path policies and algorithms of level `linux`."""
 
 
 def levels(name: str, definition: Mapping[str, Any], field: str | None = None) -> tuple[str, ...]:
@@ -205,7 +195,7 @@ def levels(name: str, definition: Mapping[str, Any], field: str | None = None) -
     supporting = LEVELS.get(name, ALL)
     choices = (definition["properties"].get(key, {}).get("const") for key in ("kind", "name"))
     choice = next((choice for choice in choices if choice is not None), None)
-    if name.endswith(("Topology", "Cc", "Paths")):
+    if name.endswith((*KINDS, "Cc", "Paths")):
         supported = (True, _is_accepted(example(name, definition), "flow"), choice in ON_LINUX)
         supporting = tuple(level for level, has in zip(ALL, supported, strict=True) if has)
     return LEVELS.get(f"{name}.{field}", LEVELS.get(f"{name}.*", supporting)) if field else supporting
@@ -228,7 +218,11 @@ def profile_values() -> dict[str, dict[str, Any]]:
 
 
 def example(name: str, definition: Mapping[str, Any]) -> str:
-    """Returns the example of a definition, a part of a spec; empty if there is none."""
+    """Returns the example of a definition, a part of a spec; empty if there is none.
+
+    Raises:
+        SystemExit: a kind of `KINDS` has no example.
+    """
     if name.endswith(("Cc", "Paths")):
         given = {"name": definition["properties"]["name"]["const"]}
         needed = definition.get("required", [])
@@ -239,6 +233,8 @@ def example(name: str, definition: Mapping[str, Any]) -> str:
         if name.endswith("Cc"):
             return f"[transports.{given['name'].replace(':', '-')}]\ncc = {{ {table} }}\nsubflows = 2"
         return f'[transports.dctcp]\ncc = "dctcp"\nsubflows = 2\npaths = {{ {table} }}'
+    if name.endswith(KINDS) and name not in EXAMPLES:
+        raise SystemExit(f"{name}: missing in EXAMPLES of python/reference_examples.py; add a part of a spec")
     return EXAMPLES.get(name, "")
 
 

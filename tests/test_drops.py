@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import weft
+from tests.kinds import EXAMPLES
 
 TCP = {"cc": "reno"}
 CONSTANT = {"kind": "constant-rate", "rate": "1Gbps", "packet_size": "1000B"}
@@ -76,6 +77,15 @@ def test_each_drop_has_its_reason(case: str) -> None:
     assert set(found) == expected
     links = result.links
     assert sum(found.values()) == links.select(pl.col("drops").sum() + pl.col("losses").sum()).item() > 0
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_drops_of_each_kind_add_up(kind: str) -> None:
+    given = spec(EXAMPLES[kind]["queues"])
+    given["transports"] |= EXAMPLES[kind].get("transports", {})
+    result = weft.run(given, threads=1)
+    of_links = result.links.select(pl.col("drops").sum() + pl.col("losses").sum()).item()
+    assert sum(reasons(result).values()) == of_links
 
 
 def test_drops_of_a_link_and_of_a_flow_are_those_of_their_tables() -> None:

@@ -56,6 +56,12 @@ def test_a_kind_without_words_for_its_page_is_one_line(
         generate_transports.page()
 
 
+def test_a_kind_without_an_example_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(reference_examples.EXAMPLES, "CodelQueue")
+    with pytest.raises(SystemExit, match=r"^CodelQueue: missing in EXAMPLES of python/reference_examples.py; add "):
+        generate_reference.pages()
+
+
 DEFINITIONS = {name: schema for name, schema in json.loads(_weft.schema())["$defs"].items() if "properties" in schema}
 
 

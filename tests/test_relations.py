@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import weft
+from tests.kinds import QUEUES
 from tests.relations.random_specs import FROM_FILES, names, random_spec
 from tests.relations.relations import LINK_COUNTERS, RELATIONS, changed, run
 
@@ -29,8 +30,7 @@ CASES_OF_LOSS: dict[str, dict[str, object]] = {
         "events": [{"at": "2ms", "state": "down", "layer": "leaf-spine", "fraction": 0.5}],
     },
 }
-KINDS: dict[str, dict[str, object]] = {
-    "fifo": {},
+LOSING: dict[str, dict[str, object]] = {
     "shared": {"kind": {"name": "shared", "buffer": "100KB"}},
     "priority": {"kind": {"name": "priority", "classes": [{}, {"weight": 1}]}},
     "red": {
@@ -48,7 +48,7 @@ KINDS: dict[str, dict[str, object]] = {
     "lossless": {"limit": "700 packets", "kind": {"name": "lossless", "xoff": "20KB", "watchdog": "100us"}},
     "lossy": {"kind": {"name": "lossy", "loss": 0.01}},
 }
-"""Settings of `queues` per kind, with which queues lose packets that they have accepted, if they can."""
+"""Settings of kinds whose queues lose packets in other ways than at their limit, or not with those of the reference."""
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -85,13 +85,13 @@ def test_relations_of_a_kept_spec(path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", CASES_OF_LOSS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", QUEUES)
 def test_counters_of_many_windows_add_up(kind: str, case: str) -> None:
     spec = CASES_OF_LOSS[case] | {
         "name": "windows",
         "duration": "4ms",
         "topology": CLOS,
-        "queues": {"limit": "50 packets", "mark": "off"} | KINDS[kind],
+        "queues": QUEUES[kind] | {"limit": "50 packets", "mark": "off"} | LOSING.get(kind, {}),
         "transports": {"a": {"cc": "reno"} | ({"ack_class": 1} if kind == "priority" else {})},
     }
     whole = run(spec)

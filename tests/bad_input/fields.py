@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.bad_input.row import Row
+from tests.kinds import NAMES
 
 
 def field(change: str, *words: str) -> Row:
@@ -235,7 +238,7 @@ FIELDS = [
         "queues.kind=wfq",
         "incast.toml: queues.kind: ",
         '"wfq" does not exist',
-        '"fifo", "codel", "lossless", "lossy", "priority"',
+        ", ".join(json.dumps(kind) for kind in NAMES),
     ),
     field("queues.kind=3"),
     field("queues.kind={min = '1KB'}", "queues.kind.name: required field is missing"),

@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import weft
+from tests.kinds import QUEUES
 
 Spec = dict[str, Any]
 
@@ -185,7 +186,7 @@ DELAYS_OF_CODEL: tuple[Spec, ...] = (
 
 
 def queue(rng: Random, kind: str, limit: int) -> Spec:
-    """Changes to `queues` for this kind."""
+    """Changes to `queues` for this kind: random ones, or those of the reference for a kind without any here."""
     low = rng.randint(1, limit)
     ramp = {"min": f"{low} packets", "max": f"{rng.randint(low, 2 * limit)} packets", "probability": rng.random()}
     average = {"at": "dequeue"} if rng.random() < 0.5 else {"weight": rng.choice([0.002, 0.1, 1.0])}
@@ -219,7 +220,7 @@ def queue(rng: Random, kind: str, limit: int) -> Spec:
         fields[kind]["kind"]["nodrop"] = low % 2 == 0
     if kind == "red" and rng.random() < 0.7:
         fields[kind]["kind"] |= average
-    return {"kind": kind} | fields[kind]
+    return {"kind": kind} | fields.get(kind, QUEUES[kind])
 
 
 def roce(rng: Random) -> Spec:
