@@ -63,7 +63,7 @@ use partition_map::PartitionMap;
 pub use pauses::{CapturedPause, PauseCounters};
 pub use port::Unsent;
 pub use port_state::ClassCounters;
-pub use samples::{BufferSample, QueueSample};
+pub use samples::{Reading, Sample, SampleTarget};
 pub use telemetry::{HopRecord, MAX_HOPS, PathRecord};
 use thread_choice::ThreadChoice;
 use timers::Timer;
@@ -124,10 +124,8 @@ pub struct EngineConfig {
     pub trace: bool,
     /// Links for which the distribution of the queue length is recorded.
     pub distributions: Vec<u32>,
-    /// Links whose queue is sampled: (link, interval in picoseconds).
-    pub samples: Vec<(u32, u64)>,
-    /// Nodes whose buffer is sampled: (node, interval in picoseconds).
-    pub buffers: Vec<(u32, u64)>,
+    /// Queues and buffers that are sampled: (target, interval in picoseconds).
+    pub samples: Vec<(SampleTarget, u64)>,
     /// Links whose packets are captured.
     pub captures: Vec<u32>,
     /// Routes of headers that go back to senders, if queues send them back.
@@ -154,7 +152,6 @@ impl EngineConfig {
             trace: false,
             distributions: Vec::new(),
             samples: Vec::new(),
-            buffers: Vec::new(),
             captures: Vec::new(),
             return_routes: None,
             telemetry: None,
@@ -441,20 +438,15 @@ impl<E: Endpoint> Engine<E> {
         Some(distribution.time_at)
     }
 
-    /// Samples of all sampled queues, in no particular order.
-    pub fn queue_samples(&self) -> impl Iterator<Item = &QueueSample> {
-        self.partitions.iter().flat_map(|p| &p.samples.queues)
+    /// All samples, those of a target in order of time.
+    pub fn samples(&self) -> impl Iterator<Item = &Sample> {
+        self.partitions.iter().flat_map(|p| &p.samples.taken)
     }
 
-    /// Samples of all sampled buffers, in no particular order.
-    pub fn buffer_samples(&self) -> impl Iterator<Item = &BufferSample> {
-        self.partitions.iter().flat_map(|p| &p.samples.buffers)
-    }
-
-    /// Discards the samples of queues and of buffers so far.
+    /// Discards the samples so far.
     pub fn drop_samples(&mut self) {
         for partition in &mut self.partitions {
-            partition.samples.clear();
+            partition.samples.taken = Vec::new();
         }
     }
 

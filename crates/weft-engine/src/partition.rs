@@ -194,7 +194,7 @@ pub struct Partition<E> {
     pub ring_node: Vec<u32>,
     /// [`link_hash`](crate::hash::link_hash) of each ring's link.
     link_hashes: Vec<u64>,
-    /// Samples of queues and of buffers.
+    /// Samples of the partition.
     pub samples: Samples,
     /// Number of packets that reached a node.
     pub arrivals: u64,

@@ -19,7 +19,7 @@ use crate::port::Port;
 use crate::port_state::{PortState, PortStates};
 use crate::ring::Ring;
 use crate::route::HopBits;
-use crate::samples::Samples;
+use crate::samples::{SampleTarget, Samples};
 use crate::telemetry::Telemetry;
 use crate::timers::{Timer, Timers};
 use crate::{EngineConfig, LinkChange, Threads};
@@ -141,20 +141,23 @@ impl<'a> PartitionMap<'a> {
     pub fn samples(&self, nodes: &Range<NodeId>, config: &EngineConfig) -> (Samples, Vec<Timer>) {
         let links = self.links_from(nodes);
         let (mut samples, mut timers) = (Samples::default(), Vec::new());
-        for (probe, &(l, interval)) in (0..).zip(&config.samples) {
-            let l = l as usize;
-            if links.contains(&l) {
-                let node = self.fabric.links[l].from;
-                timers.push(samples.add_queue(node, l - links.start, probe, interval));
+        for &(target, interval) in &config.samples {
+            let node = match target {
+                SampleTarget::Queue { link } => self.fabric.links[link as usize].from,
+                SampleTarget::Buffer { node } => node,
+            };
+            if !nodes.contains(&node) {
+                continue;
             }
-        }
-        for (probe, &(node, interval)) in (0..).zip(&config.buffers) {
-            if nodes.contains(&node) {
-                let own = self.links_from(&(node..node + 1));
-                let own = own.filter(|&l| self.fabric.links[l].kind.uses_buffer());
-                let ports = own.map(|l| l - links.start).collect();
-                timers.push(samples.add_buffer(node, ports, probe, interval));
-            }
+            let ports = match target {
+                SampleTarget::Queue { link } => vec![link as usize - links.start],
+                SampleTarget::Buffer { node } => {
+                    let own = self.links_from(&(node..node + 1));
+                    let own = own.filter(|&l| self.fabric.links[l].kind.uses_buffer());
+                    own.map(|l| l - links.start).collect()
+                }
+            };
+            timers.push(samples.add(node, target, ports, interval));
         }
         (samples, timers)
     }

@@ -9,7 +9,7 @@ use weft_run::{
 use weft_spec::Time;
 use weft_traffic::Flow;
 
-use crate::engine::{DropReason, LinkCounters};
+use crate::engine::{DropReason, LinkCounters, Reading};
 use crate::packet::DATA;
 use crate::reclaim::FinishedRecords;
 use crate::simulation::PacketSimulation;
@@ -172,20 +172,8 @@ impl PacketSimulation {
                 .as_ref()
                 .is_none_or(|window| window.contains(time))
         };
-        let queues = self.engine.queue_samples().filter(|s| covers(Time(s.time)));
-        samples.extend(queues.map(|s| Sample::Queue {
-            time: Time(s.time),
-            link: self.sampled[s.probe as usize],
-            length: s.length,
-            marks: s.marks,
-            drops: s.drops,
-        }));
-        let buffers = self.engine.buffer_samples().filter(|s| covers(Time(s.time)));
-        samples.extend(buffers.map(|s| Sample::Buffer {
-            time: Time(s.time),
-            node: self.sampled_buffers[s.probe as usize],
-            bytes: s.bytes,
-        }));
+        let of_engine = self.engine.samples().filter(|s| covers(Time(s.time)));
+        samples.extend(of_engine.map(|s| sample(Time(s.time), s.reading)));
         samples.sort_by_key(|s| match *s {
             Sample::Queue { time, link, .. } => (time, 0, link, 0),
             Sample::Buffer { time, node, .. } => (time, 2, node, 0),
@@ -270,5 +258,24 @@ impl PacketSimulation {
         record.delivered_bytes = delivered;
         record.measured_bytes = measurement.map_or(delivered, |window| window.bytes_in(flow, delivered));
         record
+    }
+}
+
+/// Returns the record of a sample that the engine has taken.
+fn sample(time: Time, reading: Reading) -> Sample {
+    match reading {
+        Reading::Queue {
+            link,
+            length,
+            marks,
+            drops,
+        } => Sample::Queue {
+            time,
+            link,
+            length,
+            marks,
+            drops,
+        },
+        Reading::Buffer { node, bytes } => Sample::Buffer { time, node, bytes },
     }
 }

@@ -13,7 +13,7 @@ use crate::config::SimulationConfig;
 use crate::controller::ControllerState;
 use crate::down_links::DownLinks;
 use crate::engine::route::HopBits;
-use crate::engine::{Engine, EngineConfig};
+use crate::engine::{Engine, EngineConfig, SampleTarget};
 use crate::events::LinkSchedule;
 use crate::reclaim::{FinishedRecords, ReclaimSchedule};
 use crate::transport::{
@@ -35,10 +35,6 @@ pub struct PacketSimulation {
     pub(crate) controller: Option<ControllerState>,
     /// Links for which the distribution of the queue length is recorded.
     distributions: Vec<u32>,
-    /// Sampled links, by the engine's number of the probe.
-    pub(crate) sampled: Vec<u32>,
-    /// Nodes whose buffers are sampled, by the engine's number of the probe.
-    pub(crate) sampled_buffers: Vec<u32>,
     /// The measurement window; `None` if the whole run is measured.
     pub(crate) measurement: Option<MeasurementWindow>,
 }
@@ -115,8 +111,6 @@ impl PacketSimulation {
             Host::new(&shared, host, kinds)
         });
         set_first_timers(&mut engine, &shared);
-        let sampled = engine_config.samples.iter().map(|&(link, _)| link).collect();
-        let sampled_buffers = engine_config.buffers.iter().map(|&(node, _)| node).collect();
         Ok(Self {
             link_schedule: LinkSchedule::new(&events),
             reclaim_schedule: ReclaimSchedule::new(engine.window(), engine.next_window_start()),
@@ -125,8 +119,6 @@ impl PacketSimulation {
             shared,
             finished: FinishedRecords::default(),
             distributions: engine_config.distributions,
-            sampled,
-            sampled_buffers,
             measurement: None,
         })
     }
@@ -248,14 +240,12 @@ impl PacketSimulation {
 /// Lets the engine record what probes of links and buffers ask for. Probes of flows are attached when the flows open;
 /// hosts and the run record the others.
 fn observe(probes: &[Probe], engine: &mut EngineConfig) {
+    let mut sample = |target, interval: Time| engine.samples.push((target, interval.0.max(1)));
     for probe in probes {
         match *probe {
             Probe::Queue { link } => engine.distributions.push(link),
-            Probe::QueueTrace {
-                link,
-                interval: every,
-            } => engine.samples.push((link, every.0.max(1))),
-            Probe::Buffer { node, interval } => engine.buffers.push((node, interval.0.max(1))),
+            Probe::QueueTrace { link, interval } => sample(SampleTarget::Queue { link }, interval),
+            Probe::Buffer { node, interval } => sample(SampleTarget::Buffer { node }, interval),
             Probe::Packets { link } => engine.captures.push(link),
             Probe::Flow { .. } | Probe::Latency { .. } | Probe::Steps { .. } | Probe::Throughput { .. } => {}
         }

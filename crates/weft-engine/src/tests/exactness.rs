@@ -15,7 +15,9 @@ use super::reference::{Reference, TestAction, TestEndpoint, serialisation};
 use crate::packet::{DATA, ECT, PROTECTED, Packet, class_flags};
 use crate::route::{HopBits, Route};
 use crate::thread_choice::ThreadChoice;
-use crate::{Blocked, Context, Endpoint, Engine, EngineConfig, Jitter, MAX_ARRIVALS, Threads, mix};
+use crate::{
+    Blocked, Context, Endpoint, Engine, EngineConfig, Jitter, MAX_ARRIVALS, SampleTarget, Threads, mix,
+};
 
 pub const SIZES: [u16; 5] = [40, 41, 64, 700, 1500];
 
@@ -221,22 +223,11 @@ fn compare_queues(
         let expected = reference.wires[link as usize].fifo.distribution(end);
         prop_assert_eq!(trimmed(found), trimmed(expected), "distribution of link {}", link);
     }
-    let mut queues: Vec<_> = engine
-        .queue_samples()
-        .map(|s| (s.time, s.probe, s.length, s.marks, s.drops))
-        .collect();
+    let mut samples: Vec<_> = engine.samples().copied().collect();
     let mut expected = reference.sampled.clone();
-    queues.sort_unstable();
+    samples.sort_unstable();
     expected.sort_unstable();
-    prop_assert_eq!(queues, expected, "samples");
-    let mut fills: Vec<_> = engine
-        .buffer_samples()
-        .map(|s| (s.time, s.probe, s.bytes))
-        .collect();
-    let mut expected = reference.fills.clone();
-    fills.sort_unstable();
-    expected.sort_unstable();
-    prop_assert_eq!(fills, expected, "samples of buffers");
+    prop_assert_eq!(samples, expected, "samples");
     Ok(())
 }
 
@@ -259,21 +250,19 @@ pub fn compare(case: &RandomNetwork, threads: usize, phase: u64) -> Result<Total
         sent: 0,
         observed: Vec::new(),
     };
-    let eighths = |&(link, n): &(u32, u64)| (link, n * lookahead / 8 + 1);
-    let samples: Vec<_> = case.samples.iter().map(eighths).collect();
-    // The buffers of the nodes that send into the sampled links.
-    let buffers = samples
-        .iter()
-        .map(|&(link, interval)| (case.links[link as usize].from, interval));
-    let buffers = buffers.collect();
+    // The queues of links, and the buffers of the nodes that send into them.
+    let samples = case.samples.iter().flat_map(|&(link, n)| {
+        let node = case.links[link as usize].from;
+        let targets = [SampleTarget::Queue { link }, SampleTarget::Buffer { node }];
+        targets.map(|target| (target, n * lookahead / 8 + 1))
+    });
     let config = EngineConfig {
         seed: case.seed,
         arrivals: case.arrivals,
         jitter: case.jitter,
         trace: true,
         distributions: case.probes.clone(),
-        samples,
-        buffers,
+        samples: samples.collect(),
         return_routes: Some(Arc::new(case.return_routes(hops))),
         // Ports are observed in half of the networks. No packet has all flags, so none asks for a report.
         telemetry: (!case.seed.is_multiple_of(2)).then_some(u16::MAX),

@@ -19,7 +19,7 @@ use self::queue::{Fifo, Source, Surroundings};
 use crate::packet::{DATA, PROTECTED, Packet};
 use crate::partition::trace_packet;
 use crate::route::HopBits;
-use crate::{EngineConfig, Jitter, LinkChange, ReturnRoutes, mix};
+use crate::{EngineConfig, Jitter, LinkChange, Reading, ReturnRoutes, Sample, SampleTarget, mix};
 
 /// An action of an endpoint at an event. Actions are performed in order.
 pub enum TestAction {
@@ -55,7 +55,6 @@ pub enum Event {
     Arrival { rank: u64, link: u32 },
     Timer { node: u32, key: u64 },
     Sample { probe: u32 },
-    Fill { probe: u32 },
 }
 
 /// Returns the rank that decides which of several links goes first at `time`.
@@ -139,14 +138,10 @@ pub struct Reference<'a, T> {
     pub stops: Stops,
     pub wires: Vec<Wire>,
     pub endpoints: Vec<T>,
-    /// Sampled queues: (link, interval).
-    samples: Vec<(u32, u64)>,
-    /// Samples of queues: (time, probe, length, marks so far, drops so far).
-    pub sampled: Vec<(u64, u32, u32, u64, u64)>,
-    /// Sampled buffers: (node, interval).
-    buffers: Vec<(u32, u64)>,
-    /// Samples of buffers: (time, probe, bytes).
-    pub fills: Vec<(u64, u32, u64)>,
+    /// Sampled targets, with their intervals.
+    samples: Vec<(SampleTarget, u64)>,
+    /// Samples so far.
+    pub sampled: Vec<Sample>,
     /// Number of data packets dropped, by (`lo`, `hi`).
     pub drops: HashMap<(u32, u32), u64>,
     /// Number of packets that reached a node, and of timers that fired.
@@ -183,8 +178,6 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
         };
         let samples = (0..).zip(&config.samples);
         let samples = samples.map(|(probe, &(_, interval))| Reverse((interval, Event::Sample { probe })));
-        let fills = (0..).zip(&config.buffers);
-        let fills = fills.map(|(probe, &(_, interval))| Reverse((interval, Event::Fill { probe })));
         let first = |node| fabric.links.iter().take_while(|l| l.from < node).count() as u32;
         Self {
             fabric,
@@ -193,15 +186,13 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
             jitter: config.jitter,
             max_packet: config.max_packet as u16,
             return_routes: config.return_routes.clone(),
-            events: samples.chain(fills).collect(),
+            events: samples.collect(),
             first: (0..fabric.nodes.len() as u32).map(first).collect(),
             stops: Stops::new(fabric),
             wires: (0..).zip(&fabric.links).map(wire).collect(),
             endpoints,
             samples: config.samples.clone(),
             sampled: Vec::new(),
-            buffers: config.buffers.clone(),
-            fills: Vec::new(),
             drops: HashMap::new(),
             events_so_far: (0, 0),
             last: vec![(u64::MAX, 0); fabric.nodes.len()],
@@ -251,20 +242,32 @@ impl<'a, T: TestEndpoint> Reference<'a, T> {
                 }
                 Event::Sample { probe } => {
                     self.events_so_far.1 += 1;
-                    let (link, interval) = self.samples[probe as usize];
-                    let fifo = &self.wires[link as usize].fifo;
-                    self.sampled
-                        .push((now, probe, fifo.length(), fifo.marks, fifo.drops));
+                    let (target, interval) = self.samples[probe as usize];
+                    let reading = self.reading(target);
+                    self.sampled.push(Sample { time: now, reading });
                     self.events
                         .push(Reverse((now + interval, Event::Sample { probe })));
                 }
-                Event::Fill { probe } => {
-                    self.events_so_far.1 += 1;
-                    let (node, interval) = self.buffers[probe as usize];
-                    self.fills.push((now, probe, self.buffered_bytes(node)));
-                    self.events.push(Reverse((now + interval, Event::Fill { probe })));
+            }
+        }
+    }
+
+    /// Returns the values of a sample.
+    fn reading(&self, target: SampleTarget) -> Reading {
+        match target {
+            SampleTarget::Queue { link } => {
+                let fifo = &self.wires[link as usize].fifo;
+                Reading::Queue {
+                    link,
+                    length: fifo.length(),
+                    marks: fifo.marks,
+                    drops: fifo.drops,
                 }
             }
+            SampleTarget::Buffer { node } => Reading::Buffer {
+                node,
+                bytes: self.buffered_bytes(node),
+            },
         }
     }
 
