@@ -86,9 +86,9 @@ pub trait Routing: Send + Sync {
     /// Appends the ports along path `n`, which is below [`path_count`](Self::path_count). Port `p`
     /// of a node is its `p`-th outgoing link in the order of [`Fabric::links`]. Different numbers
     /// are different paths, and the longer two paths have a common start, the nearer are their
-    /// numbers. In `two-paths`, `fat-tree` and `leaf-spine`, the path of the same number from `to`
-    /// to `from` uses the same switches. In `bcube`, `multi-homed-fat-tree`, `vl2` and `graph` it
-    /// may use others, because the numbers of both begin at their own sender.
+    /// numbers. The path of the same number from `to` to `from` uses the same switches. It may use
+    /// others in the topologies that `path_n_back_goes_over_the_same_switches` of `tests/topologies.rs`
+    /// excepts, because the numbers of both begin at their own sender there.
     fn append_ports(&self, from: NodeId, to: NodeId, n: u64, ports: &mut Vec<u16>);
     /// Returns the number of branches at which the paths first diverge. Each branch has as many
     /// paths as every other, numbered consecutively. By default paths diverge only once.
