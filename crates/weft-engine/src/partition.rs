@@ -166,7 +166,7 @@ pub const INDEX_BITS: u32 = 20;
 
 /// Minimum number of links of a partition that prefetches. A busy link has about 1 KiB in use, and
 /// the nearer caches hold some 2 MiB. In a smaller network, prefetching only costs time.
-const MIN_PREFETCH_LINKS: usize = if cfg!(test) { 8 } else { 2048 };
+pub const MIN_PREFETCH_LINKS: usize = if cfg!(test) { 8 } else { 2048 };
 
 /// Number of packets of a batch between the prefetch of a port and its use.
 const PORT_PREFETCH: usize = 12;
@@ -230,7 +230,7 @@ impl<E: Endpoint> Partition<E> {
         first_node: u32,
         node_slots: Vec<NodeSlots>,
         endpoints: Vec<E>,
-        mut network: PartitionNetwork,
+        network: PartitionNetwork,
         rings: impl Iterator<Item = (u32, u64)>,
         samples: Samples,
     ) -> Self {
@@ -239,7 +239,6 @@ impl<E: Endpoint> Partition<E> {
         let ring_starts = vec![(0, 0); max_rings.unwrap_or(0)].into();
         let trace = vec![0; node_slots.len()];
         let prefetches = network.links.rings.len() >= MIN_PREFETCH_LINKS;
-        network.prefetches_queues = prefetches && network.scheduled().next().is_some();
         let merges_events = !network.losses.is_empty() || network.pauses.is_some();
         let key_bits = INDEX_BITS + u64::BITS - network.links.lookahead.leading_zeros();
         Self {

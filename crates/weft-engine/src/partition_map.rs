@@ -13,7 +13,7 @@ use crate::hash::{link_hash, queue_stream};
 use crate::links::Links;
 use crate::losses::Losses;
 use crate::network::PartitionNetwork;
-use crate::partition::INDEX_BITS;
+use crate::partition::{INDEX_BITS, MIN_PREFETCH_LINKS};
 use crate::pauses::Pauses;
 use crate::port::Port;
 use crate::port_state::{PortState, PortStates};
@@ -217,6 +217,8 @@ impl<'a> PartitionMap<'a> {
         for timer in first {
             timers.push(timer);
         }
+        let has_scheduled = states.ports.iter().any(|state| state.scheduled().is_some());
+        let prefetches_queues = rings.len() >= MIN_PREFETCH_LINKS && has_scheduled;
         PartitionNetwork {
             backlogs: Backlogs::new(ports.len()),
             ports,
@@ -239,7 +241,7 @@ impl<'a> PartitionMap<'a> {
             return_routes: config.return_routes.clone(),
             hops: HopBits::new(self.fabric.max_ports()),
             drops: Drops::default(),
-            prefetches_queues: false,
+            prefetches_queues,
         }
     }
 

@@ -422,8 +422,8 @@ fn long_ring(switches: usize) -> String {
     format!("<graphml><graph edgedefault=\"undirected\">\n{nodes}{edges}</graph></graphml>")
 }
 
-/// The ratio of the times for 32 times as many edges is 32 in linear time and 1024 in quadratic time. They are times
-/// of this thread on its core, which other work on the machine changes by much less than the factor to the bound.
+/// 32 times as many edges take 32 times as long in linear time, and 1,024 times in quadratic time. Processor time of this
+/// thread is measured, because other work on the machine hardly changes it.
 #[test]
 fn graphml_is_read_in_linear_time() {
     const MORE: u32 = 32;

@@ -275,7 +275,7 @@ impl IdealTimes {
     }
 }
 
-/// Returns the paths among these on which times differ.
+/// Returns the different sequences of hops of these paths.
 fn distinct(paths: &[Path]) -> Vec<Vec<Hop>> {
     let mut hops: Vec<&Vec<Hop>> = paths.iter().map(|path| &path.hops).collect();
     hops.sort_unstable();

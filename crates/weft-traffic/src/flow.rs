@@ -61,7 +61,7 @@ impl FlowClasses {
     }
 }
 
-/// What all flows of a traffic entry have in common.
+/// The properties that all flows of a traffic entry share.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowSource {
     pub stream: StreamId,

@@ -7,8 +7,7 @@ use crate::{Error, Sample};
 
 impl TableBuilder<'_> {
     pub(super) fn traces(&self) -> Result<RecordBatch, Error> {
-        // (link, length, marks, drops) of a queue's sample; (flow, subflow) of a flow's sample; (cwnd, ssthresh, active, rate)
-        // of such a sample.
+        // (link, length, marks, drops) of a queue's sample; (flow, subflow) and (cwnd, ssthresh, active, rate) of a flow's.
         let queue = |sample: &Sample| match *sample {
             Sample::Queue {
                 link,
